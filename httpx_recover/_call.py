@@ -29,7 +29,7 @@ from math import inf
 from httpx_recover._budget import Budget
 from httpx_recover._evidence import Evidence
 from httpx_recover._keys import outlasts
-from httpx_recover._ledger import DONE, FAILED, UNKNOWN, Action, Attempt
+from httpx_recover._ledger import DONE, FAILED, OPEN, UNKNOWN, Action, Attempt
 from httpx_recover._plan import Rights
 from httpx_recover._policy import Policy
 from httpx_recover._table import classify
@@ -39,6 +39,7 @@ LEAST = 1.0  # seconds of its own timeout without which no write is sent again
 
 _SETTLED = frozenset({FailureClass.BAD_INPUT, FailureClass.AUTH, FailureClass.QUOTA})
 _UNPROCESSED = frozenset({FailureClass.TRANSIENT, FailureClass.RATE_LIMIT})
+_ELSEWHERE = frozenset({"301", "302", "307", "308"})  # the write itself is asked for elsewhere
 _CLASH = frozenset({FailureClass.CONFLICT, FailureClass.IN_PROGRESS})
 _REFUSED = _SETTLED | _CLASH | {FailureClass.NOT_FOUND}
 
@@ -117,7 +118,7 @@ class Call:
         """Rule 1: the same request again, while nobody knows what became of it."""
         action = self.action
         if action.permit:
-            action.permit = False
+            action.permit, action.state = False, OPEN
             return self._send(now, "absent, seen by the caller")
         self.unresolved = True
         if self.keyed and outlasts(action.first_sent, self.rights.window, now):
@@ -228,10 +229,14 @@ class Call:
     # ------------------------------------------------------------------ ends that are good
 
     def _succeeded(self, now: float) -> Step:
-        status = self.last.cause if self.last else None
+        assert self.last is not None
+        status = self.last.cause or ""
         self.action.cause = status
-        self.action.done(f"answer {status}")
         self._resolved()
+        if status in _ELSEWHERE and not self.rights.safe:
+            self.action.ended(UNKNOWN, FailureClass.OK, Applied.UNKNOWN, status, None)
+            return Stop("response")
+        self.action.done(f"answer {status}")
         if self.rights.safe:
             return Stop("response")
         if self.rebuilt and self.rights.counts and self._may_ask(now):

@@ -77,6 +77,7 @@ class Action:
         "absent_by",
         "applied",
         "baseline",
+        "busy",
         "cause",
         "failure",
         "fingerprint",
@@ -128,6 +129,7 @@ class Action:
         self.baseline: int | None = None  # copies that a verifier counted before the first send
         self.unsure = 0  # of those, how many may have been equal calls still in flight
         self.permit = False  # the caller saw for itself that it is absent: one more send
+        self.busy = False  # a call is at work on it
         self.items: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # landed, missing
         self.superseded: Action | None = None
         self.trail: list[Attempt] = []
@@ -193,6 +195,18 @@ class Action:
         return f"<Action {self.name} {self.state}>"
 
 
+def at_once(method: str, url: Any, status: int, *, safe: bool) -> Action:
+    """The action of a call that succeeded at once, made when somebody asks for it."""
+    action = Action(method, url, safe=safe)
+    action.cause = str(status)
+    attempt = Attempt("send", 1, 0.0, "first try", action.name)
+    attempt.status, attempt.cause, attempt.phase = status, str(status), "answered"
+    attempt.failure, attempt.applied = FailureClass.OK, Applied.YES
+    action.trail.append(attempt)
+    action.done(f"answer {status}")
+    return action
+
+
 class Outcome:
     """How one call ended, and what is known about its effect.
 
@@ -209,19 +223,28 @@ class Outcome:
         report: the `Report` of this call alone.
     """
 
-    __slots__ = ("_facts", "action")
+    __slots__ = ("_safe", "_source", "_status")
 
-    def __init__(self, action: Action | None, facts: dict[str, Any] | None = None) -> None:
-        self.action = action
-        self._facts = facts
+    def __init__(self, source: Any, status: int = 0, safe: bool = True) -> None:
+        # An Action, plain facts, or, of a call that succeeded at once, just its request.
+        self._source = source
+        self._status = status
+        self._safe = safe
+
+    @property
+    def action(self) -> Action | None:
+        """The ledger's own entry, None once the outcome has left its process."""
+        return self._source if isinstance(self._source, Action) else None
 
     @property
     def facts(self) -> dict[str, Any]:
         """Everything as plain data."""
-        if self._facts is None:
-            assert self.action is not None
-            return self.action.facts(1)
-        return self._facts
+        source = self._source
+        if isinstance(source, Action):
+            return source.facts(1)
+        if isinstance(source, dict):
+            return source
+        return at_once(source.method, source.url, self._status, safe=self._safe).facts(1)
 
     @property
     def failure(self) -> FailureClass:
@@ -290,7 +313,7 @@ class Outcome:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The ledger belongs to its process: what travels is what was known.
-        return Outcome, (None, self.facts)
+        return Outcome, (self.facts,)
 
 
 def _utc(epoch: float) -> str:

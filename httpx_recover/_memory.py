@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from httpx_recover._ledger import Action
+from httpx_recover._ledger import UNKNOWN, Action
 
 UNRESOLVED = 256  # writes kept; the oldest goes first
 COUNTED = 4096  # fingerprints counted
+
+
+def is_open(action: Action) -> bool:
+    """Must a repeat of this action still be held back?"""
+    return action.state == UNKNOWN or action.lost_answer or action.permit
 
 
 class Memory:
@@ -33,7 +38,7 @@ class Memory:
         """The unresolved action of these two, or None."""
         with self._lock:
             action, until = self._writes.get((fingerprint, identity), (None, 0.0))
-            if action is not None and now >= until:
+            if action is not None and (now >= until or not is_open(action)):
                 del self._writes[fingerprint, identity]
                 return None
             return action
@@ -56,6 +61,14 @@ class Memory:
             key = (action.fingerprint, action.identity)
             if self._writes.get(key, (None, 0.0))[0] is action:
                 del self._writes[key]
+
+    def take(self, action: Action) -> bool:
+        """Start work on an action, unless another call is at work on it."""
+        with self._lock:
+            if action.busy:
+                return False
+            action.busy = True
+            return True
 
     def went_out(self, twin: str) -> None:
         """An equal call is on its way."""

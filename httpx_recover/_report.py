@@ -223,7 +223,7 @@ def _rows(actions: Sequence[Facts], report: str) -> list[_Row]:
         for facts in action["items"] or [action]:
             who = whole if facts is action else one_item(whole, facts)
             rows.append(_Row(action, facts, whole, who, _state(action, facts)))
-    return sorted(rows, key=lambda row: 1 if row.is_item else 2 * row.reads)
+    return sorted(rows, key=lambda row: (row.reads and not row.is_item, row.is_item))
 
 
 def _state(action: Facts, facts: Facts) -> str:

@@ -22,8 +22,9 @@ _URL = re.compile(r"(?:(?:([^:/?#]*):)?//)?([^/?#]*)([^?#]*)")
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 # Printable ASCII without space " ; < > \ ^ ` (quote() itself keeps letters, digits and _.-~).
 _KEPT = "!#$%&'()*+,/:=?@[]{|}"
-# Controls, format signs (they can reverse the text), lone surrogates, line and paragraph ends.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Controls, format signs (they can reverse the text), lone surrogates. Line and paragraph
+# separators (Zl, Zp) are white space.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs"})
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 
@@ -41,7 +42,7 @@ def target(url: str) -> str:
     assert parts is not None, "every part of the pattern may be empty"
     scheme, authority, path = parts.groups()
     host = authority.rpartition("@")[2].lower()
-    host = host.removesuffix(_DEFAULT_PORT.get((scheme or "").lower(), ":")).removesuffix(":")
+    host = host.removesuffix(_DEFAULT_PORT.get((scheme or "").lower(), "")).removesuffix(":")
     return clean_word(host + (path or "/"), WIDTH)
 
 

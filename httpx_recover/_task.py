@@ -1,4 +1,4 @@
-"""`with task("name"):` and `with call(...):`, and the one context variable behind both.
+"""`with task("name"):` and the one context variable behind it and behind `call(...)`.
 
 The variable holds a pair: the innermost task and the innermost block. It is restored by value and
 never by token, since a task may be left in another context than it was entered in, and leaving one
@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Self
 
 from httpx_recover import _drive
 from httpx_recover._budget import Budget
-from httpx_recover._keys import Key
-from httpx_recover._ledger import DONE, FAILED, UNKNOWN, Action
-from httpx_recover._memory import MEMORY
-from httpx_recover._policy import Policy, Rule
+from httpx_recover._ledger import DONE, Action, at_once
+from httpx_recover._memory import MEMORY, is_open
+from httpx_recover._outcome import find_outcome, resolve
+from httpx_recover._policy import Policy
 from httpx_recover._report import Report
 from httpx_recover._targets import clean_label, target
-from httpx_recover._words import Applied, FailureClass, Verdict
+from httpx_recover._words import FailureClass, Verdict
 
 logger = logging.getLogger("httpx_recover")
 
@@ -35,15 +34,9 @@ class Success(NamedTuple):
 
     def facts(self, number: int, task: str) -> dict[str, Any]:
         """The read as plain data, as an `Action` gives it."""
-        action = Action(self.method, self.url, safe=True)
-        action.task, action.cause = task, str(self.status)
-        action.done(f"answer {self.status}")
-        facts = action.facts(number)
-        facts["sends"] = 1
-        facts["attempts"] = [
-            {"kind": "send", "number": 1, "target": action.name, "status": self.status}
-        ]
-        return facts
+        action = at_once(self.method, self.url, self.status, safe=True)
+        action.task = task
+        return action.facts(number)
 
 
 class Scope(NamedTuple):
@@ -51,6 +44,31 @@ class Scope(NamedTuple):
 
     task: Task | None
     block: Block | None
+
+
+class Block:
+    """Facts for the calls inside; made by `call(...)`."""
+
+    def __init__(self, said: dict[str, Any], value: str | None, label: str | None) -> None:
+        self.said = said
+        self.value = value
+        self.label = label
+        self.used: str | None = None  # fingerprint of the action that carries `value`
+        self._before: Scope | None = None
+
+    def __enter__(self) -> Self:
+        self._before = SCOPE.get()
+        SCOPE.set((self._before or NOWHERE)._replace(block=self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        SCOPE.set(self._before)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.__exit__(*exc)
 
 
 SCOPE: ContextVar[Scope | None] = ContextVar("httpx_recover.scope", default=None)
@@ -70,6 +88,7 @@ class Task:
             raise ValueError(f"policy={policy!r}: must be a Policy")
         Policy().with_limits(limits)  # a bad limit is an error here, not at the first failure
         self.name = name
+        self.as_label = clean_label(name)
         self.parent: Task | None = None
         self.budget = Budget(threading.Lock())
         self.actions: list[Action | Success] = []
@@ -99,7 +118,8 @@ class Task:
         if exc is not None:
             self._aborted = self._abort(exc)
         for action in list(self.unknown.values()):
-            self._hand_over(action)
+            if is_open(action):
+                self._hand_over(action)
         for mount in self.mounts.values():
             mount.log_unmatched()
         report = self.report()
@@ -116,8 +136,7 @@ class Task:
         """An exception that is one of our actions' own end is in the report already."""
         seen: BaseException | None = exc
         while seen is not None:
-            outcome = getattr(seen, "recovery", None) or find_outcome(seen)
-            if outcome is not None:
+            if find_outcome(seen) is not None:
                 return None
             seen = seen.__cause__
         return type(exc).__name__
@@ -144,12 +163,44 @@ class Task:
             each.actions.append(action)
             each = each.parent
 
+    def adopt(self, action: Action) -> bool:
+        """Put an action into the list unless it is there; True when it is new in this task."""
+        if action.trail and any(each is action for each in self.actions):
+            return False
+        self.add(action)
+        return True
+
+    def has_unknown(self) -> bool:
+        """Is any action unresolved, here or in a task around?"""
+        return bool(self.unknown) or (self.parent is not None and self.parent.has_unknown())
+
+    def mend(self, action: Action | Success, fingerprint: Any) -> None:
+        """A success takes the place of an earlier failure of the same request.
+
+        After bad input the corrected request is another one: there the latest failure with the
+        same method and path is taken for it. `fingerprint()` is asked only where one is needed.
+        """
+        each: Task | None = self
+        while each is not None:
+            if each.troubled:
+                each._mend(action, fingerprint)
+            each = each.parent
+
+    def _mend(self, action: Action | Success, fingerprint: Any) -> None:
+        failed = self.troubled.get((action.method, target(str(action.url))), [])
+        for each in reversed(failed):
+            corrected = each.failure is FailureClass.BAD_INPUT and each is failed[-1]
+            if corrected or each.fingerprint == fingerprint():
+                failed.remove(each)
+                each.superseded = action
+                return
+
     def find(self, fingerprint: str) -> Action | None:
         """The unresolved action with this fingerprint, here or in a task around."""
         each: Task | None = self
         while each is not None:
             action = each.unknown.get(fingerprint)
-            if action is not None:
+            if action is not None and is_open(action):
                 return action
             each = each.parent
         return None
@@ -214,107 +265,3 @@ def current_task() -> Task | None:
     """The innermost task that is open here, or None."""
     scope = SCOPE.get()
     return None if scope is None else scope.task
-
-
-class Block:
-    """Facts for the calls inside; made by `call(...)`."""
-
-    def __init__(self, said: dict[str, Any], value: str | None, label: str | None) -> None:
-        self.said = said
-        self.value = value
-        self.label = label
-        self.used: str | None = None  # fingerprint of the action that carries `value`
-        self._before: Scope | None = None
-
-    def __enter__(self) -> Self:
-        self._before = SCOPE.get()
-        SCOPE.set((self._before or NOWHERE)._replace(block=self))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        SCOPE.set(self._before)
-
-    async def __aenter__(self) -> Self:
-        return self.__enter__()
-
-    async def __aexit__(self, *exc: object) -> None:
-        self.__exit__(*exc)
-
-
-def call(
-    *,
-    safe: bool | None = None,
-    idempotent: bool | None = None,
-    key: str | Key | None = None,
-    dedupes: bool | None = None,
-    verify: Any = None,
-    expect: Iterable[int] | None = None,
-    label: str | None = None,
-) -> Block:
-    """Facts for the calls inside: `with call(key="charge-7", dedupes=True):`.
-
-    Args:
-        safe, idempotent, dedupes, verify, expect: as in `Rule`, and stronger than one.
-        key: a string is the value of the idempotency key of the one action inside; a `Key` says
-            where a made key goes.
-        label: how the report calls the action, at most 40 characters.
-
-    Raises:
-        ValueError: a value cannot be meant; the text names it.
-    """
-    given = {"safe": safe, "idempotent": idempotent, "verify": verify, "expect": expect}
-    said = {name: fact for name, fact in given.items() if fact is not None}
-    if isinstance(key, Key):
-        said["key"] = key
-    elif key is not None and (not isinstance(key, str) or not key.isascii() or not key.strip()):
-        raise ValueError(f"key={key!r}: must be text in ASCII, not empty, or a Key")
-    if dedupes:
-        said["dedupes"] = True
-    said = Rule(**said).said() | {name: said[name] for name in ("safe", "idempotent") if name in said}
-    if dedupes is False:
-        said["dedupes"] = False
-    return Block(said, key if isinstance(key, str) else None, clean_label(label))
-
-
-def find_outcome(x: Any) -> Any:
-    """The outcome on a response, or on an exception's response; None where there is none."""
-    for thing in (x, getattr(x, "response", None)):
-        extensions = getattr(thing, "extensions", None)
-        if isinstance(extensions, dict) and "recovery" in extensions:
-            return extensions["recovery"]
-    return None
-
-
-def resolve(x: Any, verdict: Verdict) -> None:
-    """Record what the caller saw for itself of a write with unknown outcome.
-
-    Args:
-        x: the response, the exception, or its `Outcome`.
-        verdict: `Verdict.LANDED`: it is done. `Verdict.ABSENT`: it did not happen, and the same
-            request may be sent once more.
-
-    Raises:
-        ValueError: `x` has no outcome here, or the verdict is another one.
-    """
-    found = getattr(x, "recovery", None) or find_outcome(x) or x
-    action = getattr(found, "action", None)
-    if not isinstance(action, Action):
-        raise ValueError(f"resolve({type(x).__name__}): it carries no outcome of this process")
-    if verdict == Verdict.LANDED:
-        action.done("caller")
-        action.lost_answer, action.lost_end = False, None
-        _forget(action)
-    elif verdict == Verdict.ABSENT:
-        failure = action.failure or FailureClass.UNKNOWN_OUTCOME
-        action.ended(FAILED, failure, Applied.NO, action.cause or "", action.stop)
-        action.note, action.permit = "absent, seen by the caller", True
-    else:
-        raise ValueError(f"verdict={verdict!r}: must be Verdict.LANDED or Verdict.ABSENT")
-
-
-def _forget(action: Action) -> None:
-    MEMORY.forget(action)
-    here = current_task()
-    if here is not None:
-        here.forget(action)
-

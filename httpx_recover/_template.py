@@ -235,7 +235,7 @@ def _path(parts: Parts, own: str, write: Callable[[Field], str]) -> str:
     return path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Address:
     """A URL template, cut up."""
 
@@ -310,10 +310,10 @@ def _checked(argument: str, origin: str) -> str:
 def _pairs(argument: str, query: str, match: bool) -> tuple[tuple[str, Parts], ...]:
     pairs = []
     for piece in filter(None, query.split("&")):
-        name, mark, value = piece.partition("=")
+        name, _, value = piece.partition("=")
         if "{" in name:
             raise ValueError(f"{argument}: {piece!r} has a field in a parameter's name; use name=")
-        pairs.append((name, _cut(argument, value, match) if mark else ()))
+        pairs.append((name, _cut(argument, value, match)))
     return tuple(pairs)
 
 

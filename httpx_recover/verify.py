@@ -186,7 +186,7 @@ class Sight(NamedTuple):
     doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True)
 class Found:
     """What `found` returns."""
 
@@ -305,7 +305,7 @@ class Found:
         return f"verify.found({self.template.text!r}{given})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True)
 class Same:
     """What `same` returns."""
 
@@ -330,7 +330,7 @@ class Same:
         return f"verify.same({repr(self.url.text) if self.url else ''})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True)
 class Gone:
     """What `gone` returns."""
 
@@ -396,10 +396,7 @@ def _unclear(why: str, count: int | None = None, *, again: bool = False) -> Verd
 
 
 def _shown(address: Address | None, url: str) -> str:
-    if address is None:
-        return f"GET {target(url)}"
-    # A field is shown as it is written, though braces in a path are percent-encoded.
-    return f"GET {target(address.shown(url))}".replace("%7B", "{").replace("%7D", "}")
+    return f"GET {target(url if address is None else address.shown(url))}"
 
 
 def _filled(address: Address | None, call: Subject) -> str:
@@ -570,7 +567,7 @@ def _sent_is_shown(call: Subject, answer: Answer) -> Verdict:
     if answer.status_code in _GONE:
         return Verdict.ABSENT
     _must_show(answer)
-    if call.content is not None and answer.content == call.content:
+    if answer.content == call.content:
         return Verdict.LANDED
     if answer.status_code == _PARTIAL_CONTENT:
         raise DoubtError("the read was answered in part")
@@ -611,7 +608,7 @@ def _compared(sent: Any, shown: Any) -> Verdict:
 
 def _equal(want: Any, have: Any) -> bool:
     # In Python True == 1, in JSON true is not 1.
-    if isinstance(want, bool) or isinstance(have, bool):
+    if isinstance(want, bool):
         return want is have
     return type(have) in (str, int, float, type(None)) and bool(want == have)
 

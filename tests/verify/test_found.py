@@ -84,6 +84,10 @@ def facts(verdict: Verdict) -> tuple[str, int | None]:
 MANY = [{"id": n, "ref": f"x-{n}"} for n in range(3)]
 
 
+def test_only_the_verifiers_are_for_everyone() -> None:
+    assert sorted(verify.__all__) == ["found", "gone", "same"]
+
+
 # What is read
 
 
@@ -138,6 +142,7 @@ def test_every_matching_item_is_counted() -> None:
         ({"data": [MATCH], "included": []}, "data"),
         ({"data": {"rows": [MATCH]}}, "data.rows"),
         ({"data": MATCH}, "data"),
+        ({"data": {**MATCH, "lines": [{"n": 1}]}}, "data"),
     ],
 )
 def test_items_names_the_list(body: Any, items: str) -> None:
@@ -304,7 +309,8 @@ def test_items_settles_which_list_it_is() -> None:
 def test_an_answer_that_reports_an_error_proves_no_absence(mark: dict[str, Any]) -> None:
     verdict = look({**mark, "data": []}, items="data")
     assert (facts(verdict), verdict.why) == (("UNCLEAR", 0), "the answer reports an error")
-    assert facts(look({**mark, "ref": "inv-7"})) == ("UNCLEAR", None)
+    verdict = look({**mark, "ref": "inv-7"})
+    assert (facts(verdict), verdict.why) == (("UNCLEAR", None), "the answer reports an error")
     assert facts(look({**mark, "data": {"ref": "inv-7"}}, items="data")) == ("UNCLEAR", None)
     assert facts(look({"data": {**mark, "ref": "inv-7"}}, items="data")) == ("UNCLEAR", None)
 
@@ -835,6 +841,7 @@ def test_no_answer_raises_and_none_lands_without_the_value(
     verdict = end.value.value
     assert verdict.name in ("LANDED", "ABSENT", "UNCLEAR")
     assert ";" not in verdict.why
+    assert verdict.again is (verdict.why == "equal calls are still in flight")
     if verdict.name == "LANDED":
         assert holds(body, "inv-7")
         assert 200 <= status <= 299

@@ -170,6 +170,7 @@ def test_a_value_that_differs_is_absent(sent: Any, shown: Any) -> None:
     ("sent", "shown"),
     [
         ({"a": 1, "secret": "x"}, {"a": 1}),
+        ({"secret": "x", "a": {"b": 1}}, {"a": {"b": 1}}),
         ({"a": 1}, {"data": {"a": 1}}),
         ({"a": 1}, {}),
         ({}, {"a": 1}),

@@ -1,0 +1,155 @@
+"""What an exception proves about the request: was it sent, and may the server have acted on it?
+
+1. The phase beats the type. httpx's `trace` tells when the headers of the request itself (not those
+   of a CONNECT) begin to leave. When they never did, nothing was sent.
+2. HTTP/2 can take a request back: REFUSED_STREAM, and a GOAWAY whose last stream is below ours,
+   mean that it was not processed (RFC 9113 sections 6.8 and 8.7).
+3. A certificate that fails, or that the server asks for in vain, is a matter of credentials: no
+   wait mends it. Under TLS 1.3 the server's alert arrives as a read error after our side has
+   finished, but the server never took the request.
+4. Without a phase the type decides. Pool, DNS, connect and proxy failures are not sent; what cannot
+   be told is unknown.
+
+Exceptions are known by the names of their classes, so one table serves httpx and httpx2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from httpx_recover._words import Applied, FailureClass
+
+REFUSED_STREAM = 7  # RFC 9113 section 7
+
+_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout"})
+_LOCAL = frozenset({"UnsupportedProtocol", "InvalidURL"})
+_OURS = frozenset({"TransportError", "InvalidURL", "OSError"})
+_ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
+_SENDING = ("http11.send_request_headers.", "http2.send_request_headers.")
+_CONNECTING = ("connection.", "proxy.", "socks")
+
+
+class Phase:
+    """How far the request got, as the client's trace events tell it."""
+
+    __slots__ = ("connected", "headers_failed_locally", "http2", "sends", "sent", "stream_id")
+
+    def __init__(self) -> None:
+        self.sent = False
+        self.connected = False  # then the absence of a sending event is proof
+        self.http2 = False
+        self.headers_failed_locally = False
+        self.stream_id: int | None = None
+        self.sends = 0  # httpcore may send by itself again after a GOAWAY
+
+    def event(self, name: str, info: Mapping[str, Any]) -> None:
+        """Take one trace event."""
+        if name.startswith(_SENDING):
+            self._sending(name, info)
+        elif name.startswith(_CONNECTING):
+            self.connected = True
+
+    def _sending(self, name: str, info: Mapping[str, Any]) -> None:
+        if name.endswith(".started"):
+            if getattr(info.get("request"), "method", b"") in (b"CONNECT", "CONNECT"):
+                return
+            self.sent = True
+            self.sends += 1
+            self.http2 = name.startswith("http2.")
+            self.stream_id = info.get("stream_id")
+            # A second send by the client itself begins anew.
+            self.headers_failed_locally = False
+        elif name.endswith(".failed"):
+            failed = "LocalProtocolError" in _names(info.get("exception"))
+            self.headers_failed_locally = failed and name.startswith("http11.")
+
+
+class Evidence(NamedTuple):
+    """What an exception proves."""
+
+    failure: FailureClass
+    applied: Applied
+    phase: str  # not_sent, refused, sent or unknown
+    cause: str  # the exception's name, as the report shows it
+    recoverable: bool = True  # is it a failure of the transport at all
+
+
+def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) -> Evidence:
+    """Read an exception.
+
+    Args:
+        exc: what the transport below raised.
+        phase: what the trace told, None when the call was not traced.
+        safe: the call is a read.
+        real: the transport below is the library's own, whose silence is proof too.
+    """
+    names = _names(exc)
+    cause = type(exc).__name__
+    if not _OURS.intersection(names):
+        untouched = _never_left(phase, real)
+        applied = Applied.NO if untouched else Applied.UNKNOWN
+        failure = _lost(safe) if not untouched else FailureClass.TRANSIENT
+        return Evidence(failure, applied, "not_sent" if untouched else "unknown", cause, False)
+    if _LOCAL.intersection(names) or ("LocalProtocolError" in names and _local(phase)):
+        return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
+    if _wants_credentials(exc, names):
+        return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
+    if _BEFORE.intersection(names) or "ProxyError" in names or _never_left(phase, real):
+        return Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", cause)
+    if _taken_back(exc, phase):
+        return Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", cause)
+    known = "sent" if phase is not None and phase.sent else "unknown"
+    return Evidence(_lost(safe), Applied.UNKNOWN, known, cause)
+
+
+def _lost(safe: bool) -> FailureClass:
+    return FailureClass.TRANSIENT if safe else FailureClass.UNKNOWN_OUTCOME
+
+
+def _never_left(phase: Phase | None, real: bool) -> bool:
+    return phase is not None and not phase.sent and (phase.connected or real)
+
+
+def _local(phase: Phase | None) -> bool:
+    """Did the request break a rule of HTTP before it left? Under HTTP/2 that can come later."""
+    return phase is None or not phase.sent or not phase.http2 or phase.headers_failed_locally
+
+
+def _wants_credentials(exc: BaseException, names: frozenset[str]) -> bool:
+    if "ProxyError" in names:
+        return str(exc).startswith("407")
+    for each in _chain(exc):
+        if "SSLCertVerificationError" in _names(each):
+            return True
+        text = f"{getattr(each, 'reason', '')} {each}"
+        if "CERTIFICATE_VERIFY_FAILED" in text or any(alert in text for alert in _ALERTS):
+            return "SSLError" in _names(each) or bool(_OURS.intersection(_names(each)))
+    return False
+
+
+def _taken_back(exc: BaseException, phase: Phase | None) -> bool:
+    for each in _chain(exc):
+        event = each.args[0] if each.args else None
+        if getattr(event, "error_code", None) == REFUSED_STREAM and not hasattr(
+            event, "last_stream_id"
+        ):
+            return True
+        last = getattr(event, "last_stream_id", None)
+        if last is not None:
+            ours = None if phase is None else phase.stream_id
+            return bool(last == 0 or (ours is not None and ours > last))
+    return False
+
+
+def _chain(exc: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    each: BaseException | None = exc
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        each = each.__cause__ or each.__context__
+
+
+def _names(exc: Any) -> frozenset[str]:
+    return frozenset(each.__name__ for each in type(exc).__mro__)

@@ -1,0 +1,143 @@
+"""The async half of the httpx port: sends, sleeps, and runs the verifier."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import Any
+
+from httpx_recover import _drive
+from httpx_recover._evidence import Phase
+from httpx_recover._httpx_io import aread_body, ashelve
+from httpx_recover._httpx_port import BasePort
+from httpx_recover._httpx_view import HOPS, next_hop, read_request
+from httpx_recover._httpx_wire import Cut, atracer, is_bound, is_small
+from httpx_recover._policy import is_async
+from httpx_recover._words import Ask, Note, Send, Step, Wait
+
+
+class AsyncPort(BasePort):
+    """Carries out the steps of one call under an async client."""
+
+    async def carry(self, step: Step) -> Step:
+        """Do what `step` says and tell the call what came of it."""
+        if type(step) is Send:
+            return await self.send(step)
+        if type(step) is Note:
+            return self.note(step)
+        await ashelve(self._spare(), self.lib)
+        if type(step) is Wait:
+            await _drive.clock.asleep(self.pause(step))
+            return self.call.woke(_drive.clock.now())
+        assert type(step) is Ask
+        return self.judge_look(step, await self.ask(step.question))
+
+    async def send(self, step: Send) -> Step:
+        """Hand the request down once, and read a small body of the answer."""
+        request = self.request
+        if step.number > 1:
+            await ashelve(self._spare(), self.lib)
+            self.prepare()
+        self.went_out()
+        own = request.extensions.get("trace")
+        if self.plan.traced:
+            self.phase = Phase()
+            request.extensions["trace"] = atracer(self.phase, own)
+        cut = Cut(request, step.timeout)
+        try:
+            response, torn = await self.within(step.timeout)
+        except Exception as exc:
+            return self.failed(exc)
+        finally:
+            cut.restore()
+            self.untrace(own)
+        return self.received(response, torn)
+
+    async def within(self, left: float | None) -> tuple[Any, BaseException | None]:
+        """One attempt with its body; a resend is bounded as a whole by what the deadline leaves."""
+        if left is None:
+            response = await self.mount.inner.handle_async_request(self.request)
+            return response, await self.look(response)
+        import anyio
+
+        response = None
+        with anyio.move_on_after(left):
+            response = await self.mount.inner.handle_async_request(self.request)
+            return response, await self.look(response)
+        if response is not None:
+            await response.aclose()
+        raise self.lib.ReadTimeout("the deadline of the task has passed", request=self.request)
+
+    async def look(self, response: Any) -> BaseException | None:
+        """Read a small body now, so that a cut one is part of the attempt."""
+        if self.whole or is_small(response, self.request.method):
+            return await aread_body(response, self.lib)
+        return None
+
+    async def ask(self, question: str) -> Any:
+        """Run the verifier, or make the confirming read."""
+        try:
+            view = self.view()
+            self.asked = question
+            if question == "confirm":
+                return self.confirmed(await self.read(view.url))
+            verify = self.plan.verify
+            if not hasattr(verify, "steps"):
+                return await self.consult(verify, view)
+            return await self.walk(verify.steps(view))
+        except Exception as exc:
+            return self.verifier_raised(exc)
+
+    async def consult(self, verify: Any, view: Any) -> Any:
+        """Run a caller's verifier. A plain function may block, so it gets a thread of its own."""
+        if is_async(verify):
+            return await verify(self.read, view)
+        import anyio.from_thread
+        import anyio.to_thread
+
+        def read(url: Any, *, params: Any = None, headers: Any = None) -> Any:
+            return anyio.from_thread.run(partial(self.read, url, params=params, headers=headers))
+
+        verdict = await anyio.to_thread.run_sync(verify, read, view)
+        return await verdict if inspect.isawaitable(verdict) else verdict
+
+    async def walk(self, steps: Any) -> Any:
+        """Make the reads that a ready-made verifier wants, and return its verdict."""
+        try:
+            wanted = next(steps)
+            while True:
+                wanted = steps.send(await self.read(wanted.url, params=wanted.params))
+        except StopIteration as stop:
+            return stop.value
+
+    async def read(self, url: Any, *, params: Any = None, headers: Any = None) -> Any:
+        """A recovered GET, charged to the task; follows redirects within the origin."""
+        request = read_request(self.request, self.action.key, url, params, headers)
+        response = await self.read_once(request)
+        for _ in range(HOPS):
+            hop = next_hop(request, response)
+            if hop is None:
+                break
+            request = hop
+            response = await self.read_once(request)
+        return response
+
+    async def read_once(self, request: Any) -> Any:
+        """One GET of a read, itself recovered as a read."""
+        self.spend(self.asked)
+        self.saw(request)
+        if is_bound(request):
+            return self.show(request, await self.signed_send(request))
+        port = AsyncPort(self.mount, request, self.mount.read_plan(), self.scope)
+        step = port.open_read(self)
+        try:
+            response = await _drive.arun(port, step)
+        finally:
+            self.add_reads(self.asked, port.action)
+        await response.aread()
+        return self.show(request, response)
+
+    async def signed_send(self, request: Any) -> Any:
+        """Through the client itself, which signs: these credentials are good for one request."""
+        client, request = self.unsigned(request)
+        return await client.send(request)

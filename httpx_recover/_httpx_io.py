@@ -1,0 +1,89 @@
+"""The few operations that touch a socket, once in each colour. A test holds the pairs equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpx_recover._httpx_wire import SMALL, put_back, too_long
+
+
+def read_body(response: Any, lib: Any) -> BaseException | None:
+    """Read a body and put it back; the error when it was cut, with what there was kept."""
+    chunks: list[bytes] = []
+    error: BaseException | None = None
+    stream = response.stream
+    try:
+        for chunk in stream:
+            chunks.append(chunk)
+    except Exception as exc:
+        error = exc
+    finally:
+        stream.close()
+    put_back(response, lib, b"".join(chunks), error)
+    return error
+
+
+async def aread_body(response: Any, lib: Any) -> BaseException | None:
+    """Read a body and put it back; the error when it was cut, with what there was kept."""
+    chunks: list[bytes] = []
+    error: BaseException | None = None
+    stream = response.stream
+    try:
+        async for chunk in stream:
+            chunks.append(chunk)
+    except Exception as exc:
+        error = exc
+    finally:
+        await stream.aclose()
+    put_back(response, lib, b"".join(chunks), error)
+    return error
+
+
+def shelve(response: Any, lib: Any) -> None:
+    """Close a failed response before waiting, keeping the beginning of its body.
+
+    A pool of one connection would otherwise wait for itself.
+    """
+    if response is None or type(response.stream).__name__ in ("ByteStream", "KeptStream"):
+        return
+    chunks: list[bytes] = []
+    size = 0
+    error: BaseException | None = None
+    stream = response.stream
+    try:
+        for chunk in stream:
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > SMALL:
+                error = too_long(lib)
+                break
+    except Exception as exc:
+        error = exc
+    finally:
+        stream.close()
+    put_back(response, lib, b"".join(chunks)[:SMALL], error)
+
+
+async def ashelve(response: Any, lib: Any) -> None:
+    """Close a failed response before waiting, keeping the beginning of its body.
+
+    A pool of one connection would otherwise wait for itself.
+    """
+    if response is None or type(response.stream).__name__ in ("ByteStream", "KeptStream"):
+        return
+    chunks: list[bytes] = []
+    size = 0
+    error: BaseException | None = None
+    stream = response.stream
+    try:
+        async for chunk in stream:
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > SMALL:
+                error = too_long(lib)
+                break
+    except Exception as exc:
+        error = exc
+    finally:
+        await stream.aclose()
+    put_back(response, lib, b"".join(chunks)[:SMALL], error)

@@ -1,0 +1,484 @@
+"""The port of one call under httpx or httpx2: what a step means for a request and its response.
+
+`BasePort` is everything without a colour: opening the record, telling the call what was seen, and
+handing the caller its end. `_httpx_sync` and `_httpx_async` add the operations that wait.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from httpx_recover import _drive
+from httpx_recover._budget import Budget
+from httpx_recover._call import Call
+from httpx_recover._errors import UnknownOutcome, as_client_error
+from httpx_recover._evidence import Phase, judge
+from httpx_recover._httpx_view import CallView, twin_of
+from httpx_recover._httpx_wire import (
+    fresh_copy,
+    identity_of,
+    is_bound,
+    precondition,
+    print_of,
+    read_timeout,
+    rewinder,
+)
+from httpx_recover._ledger import DONE, FAILED, UNKNOWN, Action, Attempt, Outcome
+from httpx_recover._memory import MEMORY
+from httpx_recover._plan import Plan
+from httpx_recover._targets import target
+from httpx_recover._task import NOWHERE, Block, Scope, Task, logger
+from httpx_recover._waits import server_wait
+from httpx_recover._words import Ask, Note, Step, Stop, Verdict, Wait
+
+MARK = "httpx_recover.mark"  # in request.extensions: the key that we attached, and for which URL
+
+
+class Spent(Exception):
+    """A recovery read may not be made: a limit is reached."""
+
+    def __init__(self, stop: str) -> None:
+        super().__init__(f"no recovery read: {stop} reached")
+        self.stop = stop
+
+
+class Unsigned(Exception):
+    """A recovery read cannot be signed here."""
+
+
+class BasePort:
+    """One call of the program, its request, and what came back so far."""
+
+    def __init__(self, mount: Any, request: Any, plan: Plan, scope: Scope | None) -> None:
+        self.mount = mount
+        self.lib = mount.lib
+        self.request = request
+        self.plan = plan
+        self.scope = scope
+        self.task, self.block = scope or NOWHERE
+        self.rewind: Callable[[], None] | None = None
+        self.whole = False  # read every body whole: a verifier wants to look into it
+        self.asked = ""
+        self.response: Any = None
+        self.error: BaseException | None = None
+        self.kept: tuple[Any, BaseException | None] | None = None  # an end that still counts
+        self.phase: Phase | None = None
+        self.shown: Any = None  # the response of the last verifying read
+        self.last_read: str | None = None
+        self.spent: str | None = None
+        self.remark: str | None = None
+        self.out = False  # counted as on its way, for equal calls that verify
+        self.guest = False  # another call is at work on this action
+        self.action: Action
+        self.call: Call
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self) -> Step:
+        """Make the record, and ask it for the first step."""
+        request, plan = self.request, self.plan
+        self.rewind = rewinder(request)
+        self.action = self._find_action()
+        if not plan.rights.safe:
+            self._attach_key()
+        if self.task is not None and self.task.adopt(self.action):
+            self._name(self.task)
+        self.call = self._make_call(plan)
+        if not MEMORY.take(self.action):
+            self.guest = True
+            return Stop("refused")
+        return self.call.begin(_drive.clock.now())
+
+    def open_late(self) -> None:
+        """Make the record after the first send: it has failed, so there is something to decide."""
+        self.action = Action(self.request.method, self.request.url, safe=self.plan.rights.safe)
+        self.rewind = rewinder(self.request)
+        if self.task is not None:
+            self.task.add(self.action)
+            self._name(self.task)
+        self.call = self._make_call(self.plan)
+        self.action.busy = True
+        self.call.begin(_drive.clock.now())
+
+    def open_read(self, parent: BasePort) -> Step:
+        """Make the record of a recovery read: it lives on what its parent has left."""
+        self.guest = self.whole = True
+        self.rewind = rewinder(self.request)
+        self.action = Action("GET", self.request.url, safe=True)
+        main = parent.call
+        charged = parent.asked != "baseline"
+        self.call = Call(
+            self.action, self.plan.rights, main.policy, main.budget, charged=charged
+        )
+        return self.call.begin(_drive.clock.now())
+
+    def _make_call(self, plan: Plan) -> Call:
+        policy = self.mount.policy if self.task is None else self.task.policy(self.mount.policy)
+        rights = plan.rights
+        if rights.conditional and not precondition(self.request.headers):
+            rights = rights._replace(conditional=False)
+        return Call(
+            self.action,
+            rights,
+            policy,
+            Budget() if self.task is None else self.task.budget,
+            keyed=rights.dedupes and self.action.key is not None,
+            replayable=self.rewind is not None,
+            bound=plan.prepare is None and is_bound(self.request),
+            named=self.task is not None,
+            read_timeout=None if rights.safe else read_timeout(self.request),
+        )
+
+    def _name(self, task: Task) -> None:
+        action = self.action
+        action.task = task.name
+        if self.block is not None:
+            action.label = self.block.label
+        if action.label is None and task.parent is not None:
+            action.label = task.as_label
+
+    def _find_action(self) -> Action:
+        """The unresolved action that this request repeats, or a new one."""
+        request, plan = self.request, self.plan
+        mark = request.extensions.get(MARK)
+        if mark is not None and mark[1] is not request.url and not plan.rights.safe:
+            hop: Action = mark[2]  # a redirect asked for this one: it is the same action
+            return hop
+        new = Action(request.method, request.url, safe=plan.rights.safe)
+        if plan.rights.safe:
+            return new
+        armed = MEMORY or (self.task is not None and self.task.has_unknown())
+        if armed or plan.rights.verifies or (self.block is not None and self.block.value):
+            self._identify(new)
+        if not armed:
+            return new
+        assert new.fingerprint is not None and new.identity is not None
+        found = self.task.find(new.fingerprint) if self.task is not None else None
+        found = found or MEMORY.find(new.fingerprint, new.identity, _drive.clock.now())
+        return new if found is None else found
+
+    def _identify(self, action: Action) -> None:
+        if action.fingerprint is None:
+            action.fingerprint = print_of(self.request)
+            action.identity = identity_of(self.request, self.plan.identity)
+
+    def _attach_key(self) -> None:
+        """One key for one action: the caller's own, the block's, the earlier one, or a new one."""
+        request, key, action = self.request, self.plan.key, self.action
+        mark = request.extensions.get(MARK)
+        ours = None
+        if key.name is not None:
+            written = request.headers.get(key.name)
+            if written is not None and (mark is None or mark[0] is None):
+                action.key = key.value(written)  # the caller's own
+            elif action.key is None or written is None or key.value(written) != action.key:
+                ours = action.key = action.key or self._block_key() or str(uuid.uuid4())
+                request.headers[key.name] = key.written(ours)
+            else:
+                ours = action.key
+        request.extensions[MARK] = (ours, request.url, action)
+
+    def _block_key(self) -> str | None:
+        block: Block | None = self.block
+        if block is None or block.value is None:
+            return None
+        if block.used is not None:
+            raise ValueError(
+                f"call(key={block.value!r}): a second action in the block; a key is for one action, "
+                f"so give each its own block"
+            )
+        block.used = self.action.fingerprint
+        return block.value
+
+    # ------------------------------------------------------------------ what was seen
+
+    def went_out(self) -> None:
+        """The request is about to be handed down."""
+        if self.plan.rights.verifies and not self.out:
+            self._identify(self.action)
+            self.out = True
+            MEMORY.went_out(twin_of(self.action))
+
+    def came_back(self, step: Step) -> Step:
+        """The request has ended; equal calls may have to know."""
+        if self.out:
+            self.out = False
+            MEMORY.came_back(twin_of(self.action), done=self.action.state == DONE)
+        return step
+
+    def received(self, response: Any, cut: BaseException | None = None) -> Step:
+        """Tell the call of a response; its headers matter only from 400 up."""
+        self.response, self.error = response, cut
+        now, wait = _drive.clock.now(), None
+        status = response.status_code
+        if status >= 400 or status in self.plan.odd:
+            wall = _drive.clock.wall()
+            wait = server_wait(response.headers.get, wall)
+            self.action.retry_at = wall + wait if wait else None
+        return self.came_back(self.call.answered(now, status, wait, cut=cut is not None))
+
+    def failed(self, exc: Exception) -> Step:
+        """Tell the call of an exception."""
+        self.response, self.error = None, exc
+        found = judge(exc, self.phase, safe=self.plan.rights.safe, real=self.mount.real)
+        return self.came_back(self.call.lost(_drive.clock.now(), found))
+
+    def note(self, step: Note) -> Step:
+        """The outcome is unknown: from here on a repeat meets this action."""
+        self.kept = (self.response, self.error)
+        self._arm()
+        return self.call.noted(_drive.clock.now())
+
+    def pause(self, step: Wait) -> float:
+        """How long to sleep for a `Wait`."""
+        return step.seconds + _drive.clock.chance() * step.spread
+
+    def _spare(self) -> Any:
+        """The failed response that must not hold its connection while we wait or ask."""
+        return None if self.action.state == DONE else self.response
+
+    def untrace(self, own: Any) -> None:
+        """Put the caller's trace callback back."""
+        if not self.plan.traced:
+            return
+        if own is None:
+            del self.request.extensions["trace"]
+        else:
+            self.request.extensions["trace"] = own
+
+    def prepare(self) -> None:
+        """Before a resend: keep the end of the last one, wind the body back, sign again."""
+        if self.kept is None and (self.response is not None or self.error is not None):
+            self.kept = (self.response, self.error)
+        self.response = self.error = None
+        assert self.rewind is not None, "a body that can be read once is not sent again"
+        self.rewind()
+        if self.plan.prepare is not None:
+            self.plan.prepare(self.request)
+
+    # ------------------------------------------------------------------ verifying
+
+    def judge_look(self, step: Ask, verdict: Any) -> Step:
+        """Tell the call what a verifier saw, once copies of equal actions are set apart."""
+        call, action = self.call, self.action
+        if not isinstance(verdict, Verdict):
+            verdict = Verdict("UNCLEAR", why="the verifier gave no Verdict")
+        call.shown = self._sign()
+        question = step.question
+        if question == "baseline":
+            verdict = self._counted_before(verdict)
+        elif question == "count":
+            verdict = self._counted_after(verdict)
+        elif verdict == Verdict.LANDED and question == "verify" and verdict.count is not None:
+            others = action.baseline or 0
+            if not MEMORY.claim(twin_of(action), verdict.count, others):
+                verdict = Verdict("UNCLEAR", again=True, why="an equal action took the copy")
+        if self.remark is not None:
+            verdict = Verdict("UNCLEAR", why=self.remark)
+        return call.told(_drive.clock.now(), verdict, self.spent)
+
+    def _counted_before(self, verdict: Verdict) -> Verdict:
+        if verdict.count is None:
+            return verdict
+        known, out = MEMORY.counts(twin_of(self.action))
+        self.action.unsure = out
+        return Verdict(verdict.name, count=verdict.count - known - out)
+
+    def _counted_after(self, verdict: Verdict) -> Verdict:
+        if verdict.count is None:
+            return verdict
+        known, out = MEMORY.counts(twin_of(self.action))
+        others = (self.action.baseline or 0) + self.action.unsure + (known - 1) + out
+        return Verdict(verdict.name, count=verdict.count - others)
+
+    def _sign(self) -> str:
+        shown = getattr(self.plan.verify, "shown", None)
+        if shown is not None:
+            return f"read {shown(str(self.request.url))}"
+        return "caller" if self.last_read is None else f"read {self.last_read}"
+
+    def view(self) -> CallView:
+        """What the verifier sees."""
+        self._identify(self.action)
+        self.remark = self.spent = None
+        return CallView(self.request, self.action)
+
+    def spend(self, question: str) -> None:
+        """Pay for a recovery read, or raise `Spent`. A count before the first send is free."""
+        if question == "baseline":
+            return
+        call = self.call
+        if _drive.clock.now() >= call.budget.ends(call.policy.deadline):
+            self.spent = "deadline"
+        elif not call.budget.spend(call.policy.recovery_calls):
+            self.spent = "recovery_calls"
+        if self.spent:
+            raise Spent(self.spent)
+
+    def add_reads(self, question: str, read: Action) -> None:
+        """Put the sends of a recovery read into the action's trail."""
+        for attempt in read.trail:
+            attempt.kind = question
+            attempt.number = len(self.action.trail) + 1
+            self.action.trail.append(attempt)
+
+        if read.stop in ("deadline", "recovery_calls"):
+            self.spent = read.stop
+
+    def saw(self, request: Any) -> None:
+        """The report names the last read by its path."""
+        self.last_read = f"GET {target(str(request.url))}"
+
+    def show(self, request: Any, response: Any) -> Any:
+        """Keep a fresh copy of what was read, which may stand in for the lost answer."""
+        response.request = request
+        self.shown = fresh_copy(response, self.lib)
+        return response
+
+    def unsigned(self, request: Any) -> tuple[Any, Any]:
+        """The recovered client, and the read without the credentials of another request."""
+        client = self.mount.client
+        if client is None:
+            raise Unsigned
+        del request.headers["authorization"]
+        request.extensions["recover"] = False
+        evidence = "signed by the client"
+        number, now = len(self.action.trail) + 1, _drive.clock.now()
+        name = f"GET {target(str(request.url))}"
+        self.action.trail.append(Attempt(self.asked, number, now, evidence, name))
+        return client, request
+
+    def verifier_raised(self, exc: Exception) -> Verdict:
+        """A verifier that fails has seen nothing; its error is named in the report."""
+        if isinstance(exc, Unsigned):
+            self.remark = "the credentials are good for one request and cannot sign a read"
+        elif not isinstance(exc, Spent):
+            self.remark = f"the verifier raised {type(exc).__name__}"
+        return Verdict.UNCLEAR
+
+    def confirmed(self, response: Any) -> Verdict:
+        """What a plain GET says about a 404."""
+        if response.status_code in (404, 410):
+            return Verdict.ABSENT
+        return Verdict.LANDED if response.status_code < 300 else Verdict.UNCLEAR
+
+    # ------------------------------------------------------------------ the end
+
+    def finish(self, step: Stop) -> Any:
+        """Hand the caller what recovery ended with, or raise it."""
+        if not self.guest:
+            self._settle()
+        give = step.give
+        if give == "earlier":
+            self.response, self.error = self.kept or (self.response, self.error)
+            give = "response" if self.response is not None else "unknown"
+            if self.action.state != UNKNOWN:
+                give = "response" if self.error is None else "error"
+        if give == "read":
+            return self._give_read()
+        if give == "response":
+            return self._marked(self.response)
+        if give == "error":
+            assert self.error is not None
+            raise self._blamed(self.error)
+        raise self._unknown(refused=give == "refused") from self.error
+
+    def abandon(self, exc: BaseException) -> None:
+        """The caller has gone: write down what is known."""
+        phase, call = self.phase, self.call
+        sent = phase is None or phase.sent or not (phase.connected or self.mount.real)
+        call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent)
+        self.came_back(Stop("error"))
+        self._settle()
+
+    def _settle(self) -> None:
+        """The ledger's last word on this call."""
+        action, task = self.action, self.task
+        action.busy = False
+        if action.safe:
+            self._log()
+            if task is not None and action.state == FAILED:
+                self._identify(action)
+                task.remember_failure(action)
+            return
+        if action.lost_answer or (action.state == UNKNOWN and action.lost_end is not None):
+            self._arm()
+        elif action.fingerprint is not None:
+            MEMORY.forget(action)
+            if task is not None:
+                task.forget(action)
+        if task is not None and action.state == FAILED:
+            self._identify(action)
+            task.remember_failure(action)
+        elif task is not None and action.state == DONE:
+            task.mend(action, self._print)
+        self._log()
+
+    def _print(self) -> str:
+        self._identify(self.action)
+        assert self.action.fingerprint is not None
+        return self.action.fingerprint
+
+    def _arm(self) -> None:
+        self._identify(self.action)
+        now, deadline = _drive.clock.now(), self.call.policy.deadline
+        if self.task is None:
+            MEMORY.keep(self.action, now, deadline)
+        else:
+            assert self.action.fingerprint is not None
+            self.task.unknown[self.action.fingerprint] = self.action
+
+    def _log(self) -> None:
+        if self.task is None and self.action.state != DONE:
+            logger.warning("%s", Outcome(self.action))
+
+    def _marked(self, response: Any) -> Any:
+        response.extensions["recovery"] = Outcome(self.action)
+        return response
+
+    def _blamed(self, error: BaseException) -> BaseException:
+        error.recovery = Outcome(self.action)  # type: ignore[attr-defined] # where outcome() looks
+        return error
+
+    def _give_read(self) -> Any:
+        """The verifying read's response stands in for the lost answer, if it is one."""
+        shown = self.shown
+        if shown is not None and (shown.status_code < 300 or self._gone(shown.status_code)):
+            return self._marked(shown)
+        if self.response is not None:
+            return self._marked(self.response)
+        if self.error is not None:
+            raise self._blamed(self.error)
+        raise self._blamed(self._lost_error("it is done, but there is no answer to hand over"))
+
+    def _gone(self, status: int) -> bool:
+        return status in (404, 410) and type(self.plan.verify).__name__ == "Gone"
+
+    def _lost_error(self, text: str) -> BaseException:
+        base = getattr(self.lib, self.action.cause or "", self.lib.TransportError)
+        error: BaseException = base(f"{self.action.name}: {text}", request=self.request)
+        return error
+
+    def _unknown(self, *, refused: bool) -> BaseException:
+        action, error = self.action, self.error
+        base = self.lib.TransportError if refused or error is None else type(error)
+        known = "it was done, but its answer was lost" if action.lost_answer else (
+            f"it may or may not have been done ({action.cause})"
+        )
+        did = "This repeat was not sent" if refused else f"Sent {_times(action.sends)}"
+        text = f"{action.name}: {known}. {did}. Read the state first: sending it again can do it twice."
+        facts = {"outcome": Outcome(action), "method": action.method, "url": _bare(self.request.url)}
+        raised = as_client_error(UnknownOutcome, base, text, **facts)
+        if action.note:
+            raised.add_note(action.note)
+        return raised
+
+
+def _times(sends: int) -> str:
+    return "once" if sends == 1 else f"{sends} times"
+
+
+def _bare(url: Any) -> str:
+    return str(url.copy_with(query=None, fragment=None, username=None, password=None))

@@ -1,0 +1,248 @@
+"""What httpx and httpx2 put on the wire and take from it, seen from a transport.
+
+Imports neither: `lib` is whichever of the two a mount was made for. The caller's own request is
+passed on untouched but for headers of ours and, for the time of one attempt, its trace callback
+and its timeouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from httpx_recover._evidence import Phase
+from httpx_recover._fingerprint import fingerprint, identity
+
+SMALL = 256 * 1024  # bytes of a body that are read inside the attempt, or kept of a failed one
+_PORTS = {"http": 80, "https": 443}
+_CODING = ("content-encoding", "content-length", "transfer-encoding")
+_TIMEOUTS = ("connect", "read", "write", "pool")
+# Schemes whose credentials are good for one request: a copy of them is a replay.
+_BOUND = ("aws4-hmac-sha256", "digest", "oauth", "dpop", "hawk", "signature")
+
+
+# ---------------------------------------------------------------------- requests
+
+
+def rewinder(request: Any) -> Callable[[], None] | None:
+    """How to make the request's body ready for another send; None when it can be sent once.
+
+    Decided before the first send, while a file still stands where the caller left it.
+    """
+    stream = request.stream
+    kind = type(stream).__name__
+    if kind == "ByteStream":
+        return _nothing
+    if kind == "IteratorByteStream":
+        return _source_rewinder(stream._stream)
+    if kind == "MultipartStream" and all(_field_repeats(field) for field in stream.fields):
+        return _nothing
+    return None
+
+
+def _nothing() -> None:
+    """A body of bytes is always ready."""
+
+
+def _source_rewinder(source: Any) -> Callable[[], None] | None:
+    if isinstance(source, list | tuple):
+        return _nothing
+    try:
+        start = source.tell()
+        source.seek(start)
+    except Exception:  # not a file, or one that cannot be wound back: whatever it raises
+        return None
+    return lambda: source.seek(start) and None
+
+
+def _field_repeats(field: Any) -> bool:
+    file = getattr(field, "file", b"")
+    if isinstance(file, bytes | str):
+        return True
+    try:  # httpx winds a file of a form back to its start by itself, if it can
+        return bool(file.seekable())
+    except Exception:
+        return False
+
+
+def body_of(request: Any) -> bytes | None:
+    """The request's body when it is in memory."""
+    stream = request.stream
+    if type(stream).__name__ == "ByteStream":
+        body: bytes = stream._stream
+        return body
+    if type(stream).__name__ == "MultipartStream" and all(
+        isinstance(getattr(field, "file", b""), bytes | str) for field in stream.fields
+    ):
+        return b"".join(stream)
+    return None
+
+
+def print_of(request: Any) -> str:
+    """The fingerprint of the request."""
+    headers = request.headers
+    return fingerprint(
+        request.method,
+        str(request.url),
+        headers.get("content-type", ""),
+        body_of(request),
+        headers.get("content-length", ""),
+    )
+
+
+def identity_of(request: Any, names: tuple[str, ...]) -> str:
+    """Digest of who sends it."""
+    headers = request.headers
+    return identity(headers.get(name) for name in ("authorization", "cookie", *names))
+
+
+def is_bound(request: Any) -> bool:
+    """Are its credentials good for this one request only?"""
+    scheme = request.headers.get("authorization", "").partition(" ")[0].lower()
+    return scheme in _BOUND
+
+
+def origin_of(url: Any) -> str:
+    """`scheme://host:port` of a URL, with the port written out."""
+    return f"{url.scheme}://{url.host.lower()}:{url.port or _PORTS.get(url.scheme, 0)}"
+
+
+def path_of(url: Any) -> str:
+    """The encoded path without query."""
+    raw: bytes = url.raw_path
+    return raw.partition(b"?")[0].decode("ascii", "replace")
+
+
+def precondition(headers: Any) -> bool:
+    """A precondition that lets only one of two equal writes win (RFC 9110 section 13.1)."""
+    tag = headers.get("if-match", "").strip()
+    if tag and tag != "*" and not tag.startswith("W/"):
+        return True
+    return bool(headers.get("if-none-match", "").strip() == "*")
+
+
+class Cut:
+    """Cuts the request's timeouts for one attempt, and puts the caller's own back.
+
+    A new dictionary each time: httpx shares the inner one with the hops of a redirect.
+    """
+
+    __slots__ = ("extensions", "own")
+
+    def __init__(self, request: Any, left: float | None) -> None:
+        self.extensions: dict[str, Any] | None = None
+        if left is None:
+            return
+        self.extensions = request.extensions
+        self.own = self.extensions.get("timeout")
+        asked = self.own or {}
+        self.extensions["timeout"] = {name: _least(asked.get(name), left) for name in _TIMEOUTS}
+
+    def restore(self) -> None:
+        """Put the caller's timeouts back."""
+        if self.extensions is None:
+            return
+        if self.own is None:
+            del self.extensions["timeout"]
+        else:
+            self.extensions["timeout"] = self.own
+
+
+def _least(asked: float | None, left: float) -> float:
+    return left if asked is None else min(asked, left)
+
+
+def read_timeout(request: Any) -> float | None:
+    """The request's own read timeout in seconds."""
+    timeout = request.extensions.get("timeout") or {}
+    found: float | None = timeout.get("read")
+    return found
+
+
+def tracer(phase: Phase, own: Any) -> Callable[[str, Any], None]:
+    """A trace callback that tells `phase`, then the caller's own."""
+    if own is None:
+        return phase.event
+
+    def trace(name: str, info: Any) -> None:
+        phase.event(name, info)
+        own(name, info)
+
+    return trace
+
+
+def atracer(phase: Phase, own: Any) -> Callable[[str, Any], Any]:
+    """The same for an async transport, which awaits its callback."""
+
+    async def trace(name: str, info: Any) -> None:
+        phase.event(name, info)
+        if own is not None:
+            await own(name, info)
+
+    return trace
+
+
+# ---------------------------------------------------------------------- responses
+
+
+def is_small(response: Any, method: str, limit: int = SMALL) -> bool:
+    """Has it a body of known and small length that is still on the network?
+
+    HEAD, 204 and 304 have none; a stream, or a body without a length, passes untouched.
+    """
+    if type(response.stream).__name__ == "ByteStream":
+        return False
+    if method == "HEAD" or response.status_code in (204, 304):
+        return False
+    length = response.headers.get("content-length", "")
+    return length.isascii() and length.isdigit() and len(length) < 16 and int(length) <= limit
+
+
+@lru_cache
+def kept_stream(lib: Any) -> Any:
+    """The class of a body of which only the beginning was kept."""
+
+    class KeptStream(lib.SyncByteStream, lib.AsyncByteStream):  # type: ignore[misc] # lib is a value
+        """Gives what was kept, then fails as a cut body fails."""
+
+        def __init__(self, kept: bytes, error: BaseException) -> None:
+            self.kept = kept
+            self.error = error
+
+        def __iter__(self) -> Iterator[bytes]:
+            yield self.kept
+            raise self.error
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield self.kept
+            raise self.error
+
+    return KeptStream
+
+
+def too_long(lib: Any) -> BaseException:
+    """The client's own error for reading past what was kept of a failed response."""
+    error: BaseException = lib.ReadError(
+        f"only the first {SMALL} bytes of this failed response were kept"
+    )
+    return error
+
+
+def fresh_copy(response: Any, lib: Any) -> Any:
+    """An unread copy of a response that has been read."""
+    headers, raw = response.headers, getattr(response.stream, "_stream", None)
+    if not isinstance(raw, bytes):  # read by the client, which has decoded it
+        raw = response.content
+        headers = {k: v for k, v in headers.multi_items() if k.lower() not in _CODING}
+    return type(response)(
+        response.status_code,
+        headers=headers,
+        stream=lib.ByteStream(raw),
+        extensions=dict(response.extensions),
+    )
+
+
+def put_back(response: Any, lib: Any, raw: bytes, error: BaseException | None) -> None:
+    """Give the response its body again: all of it, or what there was and then `error`."""
+    response.stream = lib.ByteStream(raw) if error is None else kept_stream(lib)(raw, error)

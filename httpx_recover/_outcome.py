@@ -1,0 +1,58 @@
+"""Reading and settling the outcome that every response and exception of a mount carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpx_recover._ledger import FAILED, Outcome
+from httpx_recover._memory import MEMORY
+from httpx_recover._words import Applied, FailureClass, Verdict
+
+
+def find_outcome(x: Any) -> Outcome | None:
+    """The outcome on a response or an exception, or on the exception's response."""
+    found = getattr(x, "recovery", None)
+    for thing in (x, getattr(x, "response", None)):
+        extensions = getattr(thing, "extensions", None)
+        if found is None and isinstance(extensions, dict):
+            found = extensions.get("recovery")
+    return found if isinstance(found, Outcome) else None
+
+
+def outcome(x: Any) -> Outcome | None:
+    """How a call ended: its class, its effect, its attempts.
+
+    Args:
+        x: a response, or an exception (one with a `.response` too).
+
+    Returns:
+        The `Outcome`; None only for what never passed a mount.
+    """
+    return x if isinstance(x, Outcome) else find_outcome(x)
+
+
+def resolve(x: Any, verdict: Verdict) -> None:
+    """Record what the caller saw for itself of a write with unknown outcome.
+
+    Args:
+        x: the response, the exception, or its `Outcome`.
+        verdict: `Verdict.LANDED`: it is done. `Verdict.ABSENT`: it did not happen, and the same
+            request may be sent once more.
+
+    Raises:
+        ValueError: `x` has no outcome of this process, or the verdict is another one.
+    """
+    found = outcome(x)
+    action = None if found is None else found.action
+    if action is None:
+        raise ValueError(f"resolve({type(x).__name__}): it carries no outcome of this process")
+    if verdict == Verdict.LANDED:
+        action.done("caller")
+        action.lost_answer, action.lost_end = False, None
+        MEMORY.forget(action)
+    elif verdict == Verdict.ABSENT:
+        failure = action.failure or FailureClass.UNKNOWN_OUTCOME
+        action.ended(FAILED, failure, Applied.NO, action.cause or "", action.stop)
+        action.note, action.permit = "absent, seen by the caller", True
+    else:
+        raise ValueError(f"verdict={verdict!r}: must be Verdict.LANDED or Verdict.ABSENT")
