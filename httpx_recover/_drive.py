@@ -26,7 +26,7 @@ class Clock:
 
     def chance(self) -> float:
         """A number from 0 to 1."""
-        return random.random()  # noqa: S311 - spreads waits, keeps no secret
+        return random.random()
 
     def sleep(self, seconds: float) -> None:
         """Sleep on this thread."""

@@ -15,12 +15,11 @@ from httpx_recover._httpx_async import AsyncPort
 from httpx_recover._httpx_io import aread_body, read_body
 from httpx_recover._httpx_port import MARK
 from httpx_recover._httpx_sync import SyncPort
-from httpx_recover._httpx_wire import is_small, origin_of, path_of
+from httpx_recover._httpx_wire import is_small, origin_of, path_of, print_of
 from httpx_recover._ledger import Outcome
 from httpx_recover._memory import MEMORY
 from httpx_recover._plan import Plan, Route, make_plan, make_routes
 from httpx_recover._policy import Policy, Rule, check_colour
-from httpx_recover._httpx_wire import print_of
 from httpx_recover._task import SCOPE, Scope, Success, Task, logger
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -71,7 +70,9 @@ class Mount:
             scope.task.mounts[id(self)] = self
         index = self._match(request)
         block = None if scope is None else scope.block
-        policy = self.policy if scope is None or scope.task is None else scope.task.policy(self.policy)
+        policy = (
+            self.policy if scope is None or scope.task is None else scope.task.policy(self.policy)
+        )
         if block is None and not isinstance(own, Rule):
             return self._cached(request.method, index, policy)
         layers = [self.routes[index].said] if index >= 0 else []
@@ -162,7 +163,9 @@ class SyncMount(Mount):
         torn = None
         try:
             response = self.inner.handle_request(request)
-            if type(response.stream) is not self.memory_stream and is_small(response, request.method):
+            if type(response.stream) is not self.memory_stream and is_small(
+                response, request.method
+            ):
                 torn = read_body(response, self.lib)
         except Exception as exc:
             port = self.late(request, plan, scope)
@@ -215,7 +218,9 @@ class AsyncMount(Mount):
         torn = None
         try:
             response = await self.inner.handle_async_request(request)
-            if type(response.stream) is not self.memory_stream and is_small(response, request.method):
+            if type(response.stream) is not self.memory_stream and is_small(
+                response, request.method
+            ):
                 torn = await aread_body(response, self.lib)
         except Exception as exc:
             port = self.late(request, plan, scope)
@@ -281,9 +286,11 @@ def recover_client(client: Any, mount: Any, policy: Policy | None, rules: Any) -
     Raises:
         ValueError: it was recovered before, with other settings.
     """
-    wanted = mount(client._transport, policy=policy, rules=rules) if not isinstance(
-        client._transport, Mount
-    ) else mount(client._transport.inner, policy=policy, rules=rules)
+    wanted = (
+        mount(client._transport, policy=policy, rules=rules)
+        if not isinstance(client._transport, Mount)
+        else mount(client._transport.inner, policy=policy, rules=rules)
+    )
     if isinstance(client._transport, Mount):
         if client._transport.settings() != wanted.settings():
             raise ValueError(

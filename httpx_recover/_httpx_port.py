@@ -109,9 +109,7 @@ class BasePort:
         self.action = Action("GET", self.request.url, safe=True)
         main = parent.call
         charged = parent.asked != "baseline"
-        self.call = Call(
-            self.action, self.plan.rights, main.policy, main.budget, charged=charged
-        )
+        self.call = Call(self.action, self.plan.rights, main.policy, main.budget, charged=charged)
         return self.call.begin(_drive.clock.now())
 
     def _make_call(self, plan: Plan) -> Call:
@@ -464,12 +462,18 @@ class BasePort:
     def _unknown(self, *, refused: bool) -> BaseException:
         action, error = self.action, self.error
         base = self.lib.TransportError if refused or error is None else type(error)
-        known = "it was done, but its answer was lost" if action.lost_answer else (
-            f"it may or may not have been done ({action.cause})"
+        known = (
+            "it was done, but its answer was lost"
+            if action.lost_answer
+            else (f"it may or may not have been done ({action.cause})")
         )
         did = "This repeat was not sent" if refused else f"Sent {_times(action.sends)}"
         text = f"{action.name}: {known}. {did}. Read the state first: sending it again can do it twice."
-        facts = {"outcome": Outcome(action), "method": action.method, "url": _bare(self.request.url)}
+        facts = {
+            "outcome": Outcome(action),
+            "method": action.method,
+            "url": _bare(self.request.url),
+        }
         raised = as_client_error(UnknownOutcome, base, text, **facts)
         if action.note:
             raised.add_note(action.note)

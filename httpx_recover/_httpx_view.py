@@ -105,7 +105,9 @@ def read_request(request: Any, key: str | None, url: Any, params: Any, headers: 
         sent = {name: value for name, value in request.headers.items() if _kept(name, value, key)}
     sent["cache-control"] = "no-cache"
     extensions = {
-        name: value for name, value in request.extensions.items() if name in ("timeout", "sni_hostname")
+        name: value
+        for name, value in request.extensions.items()
+        if name in ("timeout", "sni_hostname")
     }
     read = type(request)("GET", place, headers=sent, extensions=extensions)
     read.headers.update(headers or {})
@@ -130,6 +132,4 @@ def next_hop(request: Any, response: Any) -> Any:
         return None
     if origin_of(place) != origin_of(request.url):
         return None
-    return type(request)(
-        "GET", place, headers=request.headers, extensions=dict(request.extensions)
-    )
+    return type(request)("GET", place, headers=request.headers, extensions=dict(request.extensions))

@@ -58,7 +58,9 @@ class AsyncRecoverTransport(AsyncMount, httpx2.AsyncBaseTransport):
         rules: Iterable[Rule] = (),
         **kwargs: Any,
     ) -> None:
-        inner = choose_inner(transport, httpx2.AsyncBaseTransport, httpx2.AsyncHTTPTransport, kwargs)
+        inner = choose_inner(
+            transport, httpx2.AsyncBaseTransport, httpx2.AsyncHTTPTransport, kwargs
+        )
         self._set_up(inner, httpx2.AsyncHTTPTransport, policy, rules)
 
 
