@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any, ClassVar
+from typing import Any
 
 from httpx_recover import _drive
 from httpx_recover._httpx_async import AsyncPort
@@ -29,8 +29,8 @@ _warned_of_proxies: list[bool] = []
 class Mount:
     """The settings of a mount, and which of them hold for a request."""
 
-    lib: ClassVar[Any]
-    port: ClassVar[Any]
+    lib: Any = None
+    port: Any = None
     inner: Any
 
     def _set_up(self, inner: Any, real: Any, policy: Policy | None, rules: Any) -> None:
@@ -106,6 +106,10 @@ class Mount:
         if plan is None:
             plan = self._plans[method] = make_plan(method, self.policy)
         return plan
+
+    def read_plan(self) -> Plan:
+        """The plan of a recovery read, whatever rules say about the route it takes."""
+        return self._cached("GET", -1, self.policy)
 
     def log_unmatched(self) -> None:
         """Say once which rules never matched: most often a typo in a pattern."""

@@ -184,8 +184,8 @@ class BasePort:
             return None
         if block.used is not None:
             raise ValueError(
-                f"call(key={block.value!r}): a second action in the block; a key is for one action, "
-                f"so give each its own block"
+                f"call(key={block.value!r}): a second action in the block; a key is for one, so "
+                f"give each its own block"
             )
         block.used = self.action.fingerprint
         return block.value
@@ -468,7 +468,8 @@ class BasePort:
             else (f"it may or may not have been done ({action.cause})")
         )
         did = "This repeat was not sent" if refused else f"Sent {_times(action.sends)}"
-        text = f"{action.name}: {known}. {did}. Read the state first: sending it again can do it twice."
+        advice = "Read the state first: sending it again can do it twice."
+        text = f"{action.name}: {known}. {did}. {advice}"
         facts = {
             "outcome": Outcome(action),
             "method": action.method,

@@ -188,20 +188,20 @@ class Task:
 
     def _mend(self, action: Action | Success, fingerprint: Any) -> None:
         failed = self.troubled.get((action.method, target(str(action.url))), [])
-        for each in reversed(failed):
-            corrected = each.failure is FailureClass.BAD_INPUT and each is failed[-1]
-            if corrected or each.fingerprint == fingerprint():
-                failed.remove(each)
-                each.superseded = action
+        for old in reversed(failed):
+            corrected = old.failure is FailureClass.BAD_INPUT and old is failed[-1]
+            if corrected or old.fingerprint == fingerprint():
+                failed.remove(old)
+                old.superseded = action
                 return
 
     def find(self, fingerprint: str) -> Action | None:
         """The unresolved action with this fingerprint, here or in a task around."""
         each: Task | None = self
         while each is not None:
-            action = each.unknown.get(fingerprint)
-            if action is not None and is_open(action):
-                return action
+            found = each.unknown.get(fingerprint)
+            if found is not None and is_open(found):
+                return found
             each = each.parent
         return None
 

@@ -76,7 +76,9 @@ def recover(
         ValueError: it is no client, or was recovered before with other settings.
     """
     if isinstance(client, httpx.Client):
-        return recover_client(client, RecoverTransport, policy, rules)  # type: ignore[no-any-return]
-    if isinstance(client, httpx.AsyncClient):
-        return recover_client(client, AsyncRecoverTransport, policy, rules)
-    raise ValueError(f"client={client!r}: must be an httpx.Client or an httpx.AsyncClient")
+        recover_client(client, RecoverTransport, policy, rules)
+    elif isinstance(client, httpx.AsyncClient):
+        recover_client(client, AsyncRecoverTransport, policy, rules)
+    else:
+        raise ValueError(f"client={client!r}: must be an httpx.Client or an httpx.AsyncClient")
+    return client

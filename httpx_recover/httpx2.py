@@ -78,7 +78,9 @@ def recover(
         ValueError: it is no client, or was recovered before with other settings.
     """
     if isinstance(client, httpx2.Client):
-        return recover_client(client, RecoverTransport, policy, rules)  # type: ignore[no-any-return]
-    if isinstance(client, httpx2.AsyncClient):
-        return recover_client(client, AsyncRecoverTransport, policy, rules)
-    raise ValueError(f"client={client!r}: must be an httpx2.Client or an httpx2.AsyncClient")
+        recover_client(client, RecoverTransport, policy, rules)
+    elif isinstance(client, httpx2.AsyncClient):
+        recover_client(client, AsyncRecoverTransport, policy, rules)
+    else:
+        raise ValueError(f"client={client!r}: must be an httpx2.Client or an httpx2.AsyncClient")
+    return client
