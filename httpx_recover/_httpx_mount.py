@@ -159,7 +159,8 @@ class SyncMount(Mount):
         else:
             plan = self._plans.get(request.method) or self.plain_plan(request.method)
         safe, task = plan.rights.safe, None if scope is None else scope.task
-        if not plan.light or (not safe and (task is not None or MEMORY)):
+        heavy = not plan.light or type(request.stream) is not self.memory_stream
+        if heavy or (not safe and (task is not None or MEMORY)):
             port = SyncPort(self, request, plan, scope)
             return _drive.run(port, port.open())
         if MARK in extensions:
@@ -214,7 +215,8 @@ class AsyncMount(Mount):
         else:
             plan = self._plans.get(request.method) or self.plain_plan(request.method)
         safe, task = plan.rights.safe, None if scope is None else scope.task
-        if not plan.light or (not safe and (task is not None or MEMORY)):
+        heavy = not plan.light or type(request.stream) is not self.memory_stream
+        if heavy or (not safe and (task is not None or MEMORY)):
             port = AsyncPort(self, request, plan, scope)
             return await _drive.arun(port, port.open())
         if MARK in extensions:
