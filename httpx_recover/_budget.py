@@ -13,13 +13,16 @@ from typing import Any
 CONFIRMS = 3  # of a task's recovery calls, so that a task of 404s keeps some for real failures
 
 
+_NO_LOCK = nullcontext()
+
+
 class Budget:
     """Counters of one task. `lock` makes them exact when threads share the task."""
 
     __slots__ = ("confirms", "first_failure", "lock", "used")
 
     def __init__(self, lock: AbstractContextManager[Any] | None = None) -> None:
-        self.lock = nullcontext() if lock is None else lock
+        self.lock = _NO_LOCK if lock is None else lock
         self.used = 0
         self.confirms = 0
         self.first_failure: float | None = None

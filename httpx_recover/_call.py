@@ -134,7 +134,7 @@ class Call:
         resend = self.sends > 0 or self.charged
         self.sends += 1
         trail = self.action.trail
-        attempt = Attempt(kind, len(trail) + 1, now, evidence, self.action.name)
+        attempt = Attempt(kind, len(trail) + 1, now, evidence)
         trail.append(attempt)
         self.last = attempt
         if self.action.first_sent is None:

@@ -58,21 +58,23 @@ class BasePort:
         self.plan = plan
         self.scope = scope
         self.task, self.block = scope or NOWHERE
-        self.rewind: Callable[[], None] | None = None
-        self.whole = False  # read every body whole: a verifier wants to look into it
-        self.asked = ""
-        self.response: Any = None
-        self.error: BaseException | None = None
-        self.kept: tuple[Any, BaseException | None] | None = None  # an end that still counts
-        self.phase: Phase | None = None
-        self.shown: Any = None  # the response of the last verifying read
-        self.last_read: str | None = None
-        self.spent: str | None = None
-        self.remark: str | None = None
-        self.out = False  # counted as on its way, for equal calls that verify
-        self.guest = False  # another call is at work on this action
-        self.action: Action
-        self.call: Call
+
+    # What is not so from the start is seldom so at all: a success never writes these.
+    action: Action
+    call: Call
+    rewind: Callable[[], None] | None = None
+    response: Any = None
+    error: BaseException | None = None
+    kept: tuple[Any, BaseException | None] | None = None  # an end that still counts
+    phase: Phase | None = None
+    shown: Any = None  # the response of the last verifying read
+    last_read: str | None = None
+    spent: str | None = None
+    remark: str | None = None
+    asked = ""
+    whole = False  # read every body whole: a verifier wants to look into it
+    out = False  # counted as on its way, for equal calls that verify
+    guest = False  # not ours to settle: another call is at work on the action
 
     # ------------------------------------------------------------------ opening
 
@@ -86,7 +88,9 @@ class BasePort:
         if self.task is not None and self.task.adopt(self.action):
             self._name(self.task)
         self.call = self._make_call(plan)
-        if not MEMORY.take(self.action):
+        if not self.action.trail:
+            self.action.busy = True
+        elif not MEMORY.take(self.action):
             self.guest = True
             return Stop("refused")
         return self.call.begin(_drive.clock.now())
@@ -124,10 +128,14 @@ class BasePort:
             Budget() if self.task is None else self.task.budget,
             keyed=rights.dedupes and self.action.key is not None,
             replayable=self.rewind is not None,
-            bound=plan.prepare is None and is_bound(self.request),
             named=self.task is not None,
-            read_timeout=None if rights.safe else read_timeout(self.request),
         )
+
+    def _look_up(self) -> None:
+        """Facts that only a failure asks for."""
+        call, request = self.call, self.request
+        call.bound = self.plan.prepare is None and is_bound(request)
+        call.read_timeout = None if call.rights.safe else read_timeout(request)
 
     def _name(self, task: Task) -> None:
         action = self.action
@@ -212,6 +220,7 @@ class BasePort:
         now, wait = _drive.clock.now(), None
         status = response.status_code
         if status >= 400 or status in self.plan.odd:
+            self._look_up()
             wall = _drive.clock.wall()
             wait = server_wait(response.headers.get, wall)
             self.action.retry_at = wall + wait if wait else None
@@ -220,6 +229,7 @@ class BasePort:
     def failed(self, exc: Exception) -> Step:
         """Tell the call of an exception."""
         self.response, self.error = None, exc
+        self._look_up()
         found = judge(exc, self.phase, safe=self.plan.rights.safe, real=self.mount.real)
         return self.came_back(self.call.lost(_drive.clock.now(), found))
 

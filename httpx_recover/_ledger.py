@@ -35,12 +35,14 @@ class Attempt:
         "wait",
     )
 
-    def __init__(self, kind: str, number: int, started: float, evidence: str, place: str) -> None:
+    def __init__(
+        self, kind: str, number: int, started: float, evidence: str, place: str | None = None
+    ) -> None:
         self.kind = kind  # send, verify, confirm, count or baseline
         self.number = number
         self.started = started
         self.evidence = evidence  # what allowed it
-        self.target = place
+        self.target = place  # None: the call's own
         self.ended: float | None = None
         self.status: int | None = None
         self.cause: str | None = None
@@ -49,12 +51,12 @@ class Attempt:
         self.phase = "in flight"
         self.wait: float | None = None
 
-    def facts(self) -> dict[str, Any]:
-        """The attempt as plain data; times are seconds."""
+    def facts(self, own: str) -> dict[str, Any]:
+        """The attempt as plain data; times are seconds. `own` is the call's target."""
         return {
             "kind": self.kind,
             "number": self.number,
-            "target": self.target,
+            "target": self.target or own,
             "evidence": self.evidence,
             "status": self.status,
             "cause": self.cause,
@@ -188,7 +190,7 @@ class Action:
             "key": self.key,
             "superseded_by": superseded_by,
             "items": None if self.items is None else _items(*self.items),
-            "attempts": [attempt.facts() for attempt in self.trail],
+            "attempts": [attempt.facts(self.name) for attempt in self.trail],
         }
 
     def __repr__(self) -> str:
@@ -199,7 +201,7 @@ def at_once(method: str, url: Any, status: int, *, safe: bool) -> Action:
     """The action of a call that succeeded at once, made when somebody asks for it."""
     action = Action(method, url, safe=safe)
     action.cause = str(status)
-    attempt = Attempt("send", 1, 0.0, "first try", action.name)
+    attempt = Attempt("send", 1, 0.0, "first try")
     attempt.status, attempt.cause, attempt.phase = status, str(status), "answered"
     attempt.failure, attempt.applied = FailureClass.OK, Applied.YES
     action.trail.append(attempt)
