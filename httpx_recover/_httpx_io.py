@@ -54,11 +54,14 @@ def shelve(response: Any, lib: Any) -> None:
         for chunk in stream:
             chunks.append(chunk)
             size += len(chunk)
-            if size > SMALL:
+            if error is None and size > SMALL:
+                # Closed, then read to its end: under trio a generator that is merely left warns.
                 error = too_long(lib)
-                break
+                stream.close()
+            if size > 2 * SMALL:
+                break  # a stream that does not know that it is closed
     except Exception as exc:
-        error = exc
+        error = error or exc
     finally:
         stream.close()
     put_back(response, lib, b"".join(chunks)[:SMALL], error)
@@ -79,11 +82,14 @@ async def ashelve(response: Any, lib: Any) -> None:
         async for chunk in stream:
             chunks.append(chunk)
             size += len(chunk)
-            if size > SMALL:
+            if error is None and size > SMALL:
+                # Closed, then read to its end: under trio a generator that is merely left warns.
                 error = too_long(lib)
-                break
+                await stream.aclose()
+            if size > 2 * SMALL:
+                break  # a stream that does not know that it is closed
     except Exception as exc:
-        error = exc
+        error = error or exc
     finally:
         await stream.aclose()
     put_back(response, lib, b"".join(chunks)[:SMALL], error)

@@ -25,7 +25,7 @@ from httpx_recover._httpx_wire import (
     read_timeout,
     rewinder,
 )
-from httpx_recover._ledger import DONE, FAILED, UNKNOWN, Action, Attempt, Outcome
+from httpx_recover._ledger import DONE, FAILED, OPEN, UNKNOWN, Action, Attempt, Outcome
 from httpx_recover._memory import MEMORY
 from httpx_recover._plan import Plan
 from httpx_recover._targets import target
@@ -151,6 +151,7 @@ class BasePort:
         mark = request.extensions.get(MARK)
         if mark is not None and mark[1] is not request.url and not plan.rights.safe:
             hop: Action = mark[2]  # a redirect asked for this one: it is the same action
+            hop.state = OPEN
             return hop
         new = Action(request.method, request.url, safe=plan.rights.safe)
         if plan.rights.safe:

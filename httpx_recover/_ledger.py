@@ -133,7 +133,7 @@ class Action:
         self.permit = False  # the caller saw for itself that it is absent: one more send
         self.busy = False  # a call is at work on it
         self.items: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # landed, missing
-        self.superseded: Action | None = None
+        self.superseded: Any = None  # the later success that took its place
         self.trail: list[Attempt] = []
 
     @property

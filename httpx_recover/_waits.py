@@ -117,7 +117,8 @@ def _moment(match: re.Match[str], now: float) -> float | None:
         clock[3] = 59
     try:
         full = int(year) if len(year) == 4 else _full_year(int(year), (month, *clock), now)
-        moment = datetime(full, month, *clock, tzinfo=UTC)
+        day, hour, minute, second = clock
+        moment = datetime(full, month, day, hour, minute, second, tzinfo=UTC)
     except (ValueError, OverflowError):  # 31 February, 25 o'clock, the year 0
         return None
     return moment.timestamp() + leap

@@ -16,7 +16,7 @@ from httpx_recover import httpx as on_httpx
 from httpx_recover import httpx2 as on_httpx2
 
 TIMEOUT = 0.2
-POLICY = Policy(backoff=(0.03, 0.05), jitter=0.0, settle=0.15)
+POLICY = Policy(backoff=(0.03, 0.05), jitter=0.0, settle=0.5)
 LIBRARIES = {"httpx": (httpx, on_httpx), "httpx2": (httpx2, on_httpx2)}
 DRIVERS = [f"{name} {colour}" for name in LIBRARIES for colour in ("sync", "asyncio", "trio")]
 

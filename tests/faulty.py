@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 FAULTS = ("503", "cut_after", "cut_before", "timeout", "429", "half", "conflict", "late", "502late")
-SLOW = 0.5  # seconds a `timeout` answer takes: longer than the clients of the tests wait
-BOOKED = 0.3  # seconds after which a `late` write is booked: after the client has given up
-LATE = 0.08  # seconds after which a late booking happens
+SLOW = 0.6  # seconds a `timeout` answer takes: longer than the clients of the tests wait
+BOOKED = 0.45  # seconds after which a `late` write is booked: after the client has given up
+LATE = 0.25  # seconds after which a late booking happens
 
 
 @dataclass

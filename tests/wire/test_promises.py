@@ -193,7 +193,7 @@ def test_a_resend_that_makes_a_second_copy_is_never_done(server: FaultServer) ->
     """A first copy that lands after both looks: the count finds two."""
 
     def too_late(connection: socket.socket, seen: Seen) -> bool:
-        server.apply_later(seen, 0.3)
+        server.apply_later(seen, 0.65)
         return False
 
     server._play_slow = too_late  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ def test_a_resend_that_makes_a_second_copy_is_never_done(server: FaultServer) ->
 
     def answer(connection: socket.socket, seen: Seen) -> bool:
         if server.count("/slow/a", "POST") == 2 and seen.method == "POST":
-            time.sleep(0.15)
+            time.sleep(0.5)
         return plain(connection, seen)
 
     server._answer = answer  # type: ignore[method-assign]
