@@ -112,19 +112,20 @@ def _never_left(phase: Phase | None, real: bool) -> bool:
 
 
 def _local(phase: Phase | None) -> bool:
-    """Did the request break a rule of HTTP before it left? Under HTTP/2 that can come later."""
-    return phase is None or not phase.sent or not phase.http2 or phase.headers_failed_locally
+    """Did the request break a rule of HTTP before it left? In its body it breaks one later."""
+    return phase is None or not phase.sent or phase.headers_failed_locally
 
 
 def _wants_credentials(exc: BaseException, names: frozenset[str]) -> bool:
     if "ProxyError" in names:
         return str(exc).startswith("407")
     for each in _chain(exc):
-        if "SSLCertVerificationError" in _names(each):
+        kinds = _names(each)
+        if "SSLCertVerificationError" in kinds:
             return True
-        text = f"{getattr(each, 'reason', '')} {each}"
-        if "CERTIFICATE_VERIFY_FAILED" in text or any(alert in text for alert in _ALERTS):
-            return "SSLError" in _names(each) or bool(_OURS.intersection(_names(each)))
+        # Only TLS itself is believed: other texts may quote what a server sent.
+        if "SSLError" in kinds and any(alert in str(each) for alert in _ALERTS):
+            return True
     return False
 
 

@@ -129,5 +129,5 @@ def test_importing_the_package_loads_no_client() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "httpx_recover._call" in loaded
+    assert "httpx_recover._task" in loaded
     assert not {"httpx", "httpx2", "requests", "anyio", "asyncio", "sqlite3", "ssl"} & set(loaded)
