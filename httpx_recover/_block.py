@@ -33,14 +33,25 @@ def call(
         ValueError: a value cannot be meant; the text names it.
     """
     given = {"safe": safe, "idempotent": idempotent, "verify": verify, "expect": expect}
+    given |= {"dedupes": dedupes, "key": key if isinstance(key, Key) else None}
     said = {name: fact for name, fact in given.items() if fact is not None}
-    if isinstance(key, Key):
-        said["key"] = key
-    elif key is not None and (not isinstance(key, str) or not key.isascii() or not key.strip()):
-        raise ValueError(f"key={key!r}: must be text in ASCII, not empty, or a Key")
-    if dedupes:
-        said["dedupes"] = True
-    said = Rule(**said).said()
-    if dedupes is False:
-        said["dedupes"] = False
+    if key is not None and not isinstance(key, Key) and not _is_value(key):
+        raise ValueError(f"key={key!r}: must be printable ASCII text, not empty, or a Key")
+    if dedupes not in (None, True, False):
+        raise ValueError(f"dedupes={dedupes!r}: must be True, False or None")
+    if label is not None and not isinstance(label, str):
+        raise ValueError(f"label={label!r}: must be text")
+    rule = Rule(**said)
+    said = {name: getattr(rule, name) for name in said}
     return Block(said, key if isinstance(key, str) else None, clean_label(label))
+
+
+def _is_value(key: object) -> bool:
+    """Can this stand in a header? White space around it would be lost on the way."""
+    return (
+        isinstance(key, str)
+        and key.isascii()
+        and key.isprintable()
+        and key != ""
+        and key == key.strip()
+    )

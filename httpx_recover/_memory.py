@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from httpx_recover._ledger import UNKNOWN, Action
+from httpx_recover._ledger import OPEN, UNKNOWN, Action
 
 UNRESOLVED = 256  # writes kept; the oldest goes first
 COUNTED = 4096  # fingerprints counted
 
 
 def is_open(action: Action) -> bool:
-    """Must a repeat of this action still be held back?"""
-    return action.state == UNKNOWN or action.lost_answer or action.permit
+    """Must a repeat of this action still be held back? Also while a call is at work on it."""
+    return action.state == UNKNOWN or action.lost_answer or action.permit or action.busy
 
 
 class Memory:
@@ -44,11 +44,13 @@ class Memory:
             return action
 
     def keep(self, action: Action, now: float, seconds: float) -> None:
-        """Remember an unresolved action for so many seconds."""
+        """Remember an unresolved action for so many seconds, or for longer if told so before."""
         assert action.fingerprint is not None and action.identity is not None
         with self._lock:
             key = (action.fingerprint, action.identity)
-            self._writes[key] = (action, now + seconds)
+            held, until = self._writes.get(key, (action, now))
+            until = max(until, now + seconds) if held is action else now + seconds
+            self._writes[key] = (action, until)
             self._writes.move_to_end(key)
             while len(self._writes) > UNRESOLVED:
                 self._writes.popitem(last=False)
@@ -63,9 +65,9 @@ class Memory:
                 del self._writes[key]
 
     def take(self, action: Action) -> bool:
-        """Start work on an action, unless another call is at work on it."""
+        """Start work on an action, unless another call is at work on it or has just ended it."""
         with self._lock:
-            if action.busy:
+            if action.busy or not (action.state == OPEN or is_open(action)):
                 return False
             action.busy = True
             return True

@@ -11,12 +11,20 @@ from httpx_recover._words import Applied, FailureClass, Verdict
 
 def find_outcome(x: Any) -> Outcome | None:
     """The outcome on a response or an exception, or on the exception's response."""
-    found = getattr(x, "recovery", None)
-    for thing in (x, getattr(x, "response", None)):
-        extensions = getattr(thing, "extensions", None)
-        if found is None and isinstance(extensions, dict):
-            found = extensions.get("recovery")
-    return found if isinstance(found, Outcome) else None
+    for thing in (x, _held(x, "response")):
+        extensions = _held(thing, "extensions")
+        kept = extensions.get("recovery") if isinstance(extensions, dict) else None
+        for found in (_held(thing, "recovery"), kept):
+            if isinstance(found, Outcome):
+                return found
+    return None
+
+
+def _held(x: Any, name: str) -> Any:
+    try:
+        return getattr(x, name, None)
+    except Exception:  # a foreign exception may refuse to show its response
+        return None
 
 
 def outcome(x: Any) -> Outcome | None:
@@ -48,7 +56,6 @@ def resolve(x: Any, verdict: Verdict) -> None:
         raise ValueError(f"resolve({type(x).__name__}): it carries no outcome of this process")
     if verdict == Verdict.LANDED:
         action.done("caller")
-        action.lost_answer, action.lost_end = False, None
         MEMORY.forget(action)
     elif verdict == Verdict.ABSENT:
         failure = action.failure or FailureClass.UNKNOWN_OUTCOME
@@ -56,3 +63,4 @@ def resolve(x: Any, verdict: Verdict) -> None:
         action.note, action.permit = "absent, seen by the caller", True
     else:
         raise ValueError(f"verdict={verdict!r}: must be Verdict.LANDED or Verdict.ABSENT")
+    action.lost_answer, action.lost_end = False, None

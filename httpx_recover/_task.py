@@ -2,7 +2,8 @@
 
 The variable holds a pair: the innermost task and the innermost block. It is restored by value and
 never by token, since a task may be left in another context than it was entered in, and leaving one
-must not raise.
+must not raise. It is restored only where it still holds our own pair: another context keeps its
+own. A context that never saw its task leave passes over it.
 """
 
 from __future__ import annotations
@@ -47,22 +48,53 @@ class Scope(NamedTuple):
 
 
 class Block:
-    """Facts for the calls inside; made by `call(...)`."""
+    """Facts for the calls inside; made by `call(...)`. An inner block adds to those around it."""
 
-    def __init__(self, said: dict[str, Any], value: str | None, label: str | None) -> None:
+    def __init__(
+        self,
+        said: dict[str, Any],
+        value: str | None,
+        label: str | None,
+        holder: Block | None = None,
+    ) -> None:
         self.said = said
-        self.value = value
         self.label = label
-        self.used: str | None = None  # fingerprint of the action that carries `value`
+        self._holder = holder or self  # the block whose `value` it is
+        self._value = value
+        self._used: str | None = None
         self._before: Scope | None = None
+        self._scope: Scope | None = None
+
+    @property
+    def value(self) -> str | None:
+        """The key of the one action inside, or None."""
+        return self._holder._value
+
+    @property
+    def used(self) -> str | None:
+        """Fingerprint of the action that carries `value`."""
+        return self._holder._used
+
+    @used.setter
+    def used(self, fingerprint: str | None) -> None:
+        self._holder._used = fingerprint
+
+    def _within(self, around: Block | None) -> Block:
+        if around is None:
+            return self
+        keyed = self._value is not None or "key" in self.said
+        holder = self if keyed else around._holder
+        return Block({**around.said, **self.said}, None, self.label or around.label, holder)
 
     def __enter__(self) -> Self:
-        self._before = SCOPE.get()
-        SCOPE.set((self._before or NOWHERE)._replace(block=self))
+        self._before = _live(SCOPE.get())
+        task, around = self._before or NOWHERE
+        self._scope = Scope(task, self._within(around))
+        SCOPE.set(self._scope)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        SCOPE.set(self._before)
+        _restore(self._scope, self._before)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -73,6 +105,18 @@ class Block:
 
 SCOPE: ContextVar[Scope | None] = ContextVar("httpx_recover.scope", default=None)
 NOWHERE = Scope(None, None)
+
+
+def _live(scope: Scope | None) -> Scope | None:
+    """The scope itself, or the one around it whose task has not been left."""
+    while scope is not None and scope.task is not None and scope.task._left is not None:
+        scope = scope.task._before
+    return scope
+
+
+def _restore(own: Scope | None, before: Scope | None) -> None:
+    if SCOPE.get() is own:
+        SCOPE.set(_live(before))
 
 
 class Task:
@@ -99,6 +143,7 @@ class Task:
         self._limits = limits
         self._policies: dict[Policy, Policy] = {}
         self._before: Scope | None = None
+        self._scope: Scope | None = None
         self._entered: float | None = None
         self._left: float | None = None
         self._aborted: str | None = None
@@ -106,21 +151,22 @@ class Task:
     def __enter__(self) -> Self:
         if self._entered is not None:
             raise RuntimeError(f"task {self.name!r} was entered before; make a new one")
-        self._before = SCOPE.get()
-        self.parent = self._before.task if self._before else None
+        self._before = _live(SCOPE.get())
+        self.parent, block = self._before or NOWHERE
         self._entered = _drive.clock.now()
-        SCOPE.set(Scope(self, None))
+        self._scope = Scope(self, block)
+        SCOPE.set(self._scope)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: Any, trace: Any) -> None:
         self._left = _drive.clock.now()
-        SCOPE.set(self._before)
-        if exc is not None:
-            self._aborted = self._abort(exc)
+        _restore(self._scope, self._before)
+        if exc is not None and not self._is_ours(exc, frozenset()):
+            self._aborted = type(exc).__name__
         for action in list(self.unknown.values()):
             if is_open(action):
                 self._hand_over(action)
-        for mount in self.mounts.values():
+        for mount in list(self.mounts.values()):
             mount.log_unmatched()
         report = self.report()
         level = logging.INFO if report.status == DONE else logging.WARNING
@@ -132,20 +178,31 @@ class Task:
     async def __aexit__(self, kind: type[BaseException] | None, exc: Any, trace: Any) -> None:
         self.__exit__(kind, exc, trace)
 
-    def _abort(self, exc: BaseException) -> str | None:
+    def _is_ours(self, exc: BaseException, seen: frozenset[int]) -> bool:
         """An exception that is one of our actions' own end is in the report already."""
-        seen: BaseException | None = exc
-        while seen is not None:
-            if find_outcome(seen) is not None:
-                return None
-            seen = seen.__cause__
-        return type(exc).__name__
+        each: BaseException | None = exc
+        while each is not None and id(each) not in seen:
+            seen |= {id(each)}
+            found = find_outcome(each)
+            if found is not None and any(found.action is action for action in self.actions):
+                return True
+            if isinstance(each, BaseExceptionGroup):
+                return all(self._is_ours(inner, seen) for inner in each.exceptions)
+            each = each.__cause__
+        return False
+
+    def arm(self, action: Action) -> None:
+        """A repeat of this action must meet it, also when it ends after the task was left."""
+        assert action.fingerprint is not None, "an unknown action is known by its fingerprint"
+        self.unknown[action.fingerprint] = action
+        if self._left is not None:
+            self._hand_over(action)
 
     def _hand_over(self, action: Action) -> None:
-        if self.parent is not None and action.fingerprint is not None:
-            self.parent.unknown[action.fingerprint] = action
-        policy = self._policy or Policy()
-        deadline = self._limits.get("deadline", policy.deadline)
+        if self.parent is not None:
+            self.parent.arm(action)
+        policies = list(self._policies.values()) or [self.policy(Policy())]
+        deadline = max(policy.deadline for policy in policies)
         MEMORY.keep(action, _drive.clock.now(), deadline)
 
     def policy(self, mount: Policy) -> Policy:
@@ -158,17 +215,21 @@ class Task:
 
     def add(self, action: Action | Success) -> None:
         """Put an action into this task's list and into those of the tasks around it."""
-        each: Task | None = self
-        while each is not None:
-            each.actions.append(action)
-            each = each.parent
+        if self.parent is not None:  # the outermost first: a report in between numbers by it
+            self.parent.add(action)
+        self.actions.append(action)
 
     def adopt(self, action: Action) -> bool:
-        """Put an action into the list unless it is there; True when it is new in this task."""
-        if action.trail and any(each is action for each in self.actions):
-            return False
-        self.add(action)
-        return True
+        """Put an action into each list that lacks it; True when it is new in this task."""
+        if not action.trail:
+            self.add(action)
+            return True
+        if self.parent is not None:
+            self.parent.adopt(action)
+        new = not any(each is action for each in self.actions)
+        if new:
+            self.actions.append(action)
+        return new
 
     def has_unknown(self) -> bool:
         """Is any action unresolved, here or in a task around?"""
@@ -178,22 +239,26 @@ class Task:
         """A success takes the place of an earlier failure of the same request.
 
         After bad input the corrected request is another one: there the latest failure with the
-        same method and path is taken for it. `fingerprint()` is asked only where one is needed.
+        same method and path is taken for it, but never one of a task beside this one, which is
+        another unit of work. `fingerprint()` is asked only where one is needed.
         """
         each: Task | None = self
         while each is not None:
             if each.troubled:
-                each._mend(action, fingerprint)
+                each._mend(action, fingerprint, corrects=each is self)
             each = each.parent
 
-    def _mend(self, action: Action | Success, fingerprint: Any) -> None:
+    def _mend(self, action: Action | Success, fingerprint: Any, *, corrects: bool) -> None:
         failed = self.troubled.get((action.method, target(str(action.url))), [])
-        for old in reversed(failed):
-            corrected = old.failure is FailureClass.BAD_INPUT and old is failed[-1]
-            if corrected or old.fingerprint == fingerprint():
-                failed.remove(old)
-                old.superseded = action
-                return
+        failed[:] = [old for old in failed if old.superseded is None]
+        if not failed:
+            return
+        same = [old for old in failed if old.fingerprint == fingerprint()]
+        if corrects and not same and failed[-1].failure is FailureClass.BAD_INPUT:
+            same = failed[-1:]
+        for old in same:
+            failed.remove(old)
+            old.superseded = action
 
     def find(self, fingerprint: str) -> Action | None:
         """The unresolved action with this fingerprint, here or in a task around."""
@@ -222,11 +287,11 @@ class Task:
 
     def report(self) -> Report:
         """The report of this task; before its end, a snapshot."""
-        root = self
+        root, mine = self, list(self.actions)
         while root.parent is not None:
             root = root.parent
         numbers = {id(each): n for n, each in enumerate(list(root.actions), 1)}
-        facts = [_facts(each, numbers, self.name) for each in list(self.actions)]
+        facts = [_facts(each, numbers, self.name) for each in mine]
         now = _drive.clock.now() if self._left is None else self._left
         elapsed = 0.0 if self._entered is None else now - self._entered
         return Report.from_actions(self.name, facts, elapsed=elapsed, aborted=self._aborted)
@@ -240,7 +305,7 @@ class Task:
 
 
 def _facts(each: Action | Success, numbers: dict[int, int], task: str) -> dict[str, Any]:
-    number = numbers.get(id(each), 0)
+    number = numbers[id(each)]
     if isinstance(each, Success):
         return each.facts(number, task)
     by = each.superseded
@@ -263,5 +328,5 @@ def task(name: str, *, policy: Policy | None = None, **limits: Any) -> Task:
 
 def current_task() -> Task | None:
     """The innermost task that is open here, or None."""
-    scope = SCOPE.get()
+    scope = _live(SCOPE.get())
     return None if scope is None else scope.task
