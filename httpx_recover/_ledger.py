@@ -69,7 +69,7 @@ class Attempt:
 
     def __repr__(self) -> str:
         seen = self.cause or self.phase
-        return f"<Attempt {self.kind} {self.number} {self.target}: {seen}>"
+        return f"<Attempt {self.kind} {self.number}: {seen}>"
 
 
 class Action:

@@ -56,6 +56,7 @@ def resolve(x: Any, verdict: Verdict) -> None:
         raise ValueError(f"resolve({type(x).__name__}): it carries no outcome of this process")
     if verdict == Verdict.LANDED:
         action.done("caller")
+        action.note = None
         MEMORY.forget(action)
     elif verdict == Verdict.ABSENT:
         failure = action.failure or FailureClass.UNKNOWN_OUTCOME

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextvars import ContextVar
+from math import inf
 from typing import Any, NamedTuple, Self
 
 from httpx_recover import _drive
@@ -240,7 +241,8 @@ class Task:
 
         After bad input the corrected request is another one: there the latest failure with the
         same method and path is taken for it, but never one of a task beside this one, which is
-        another unit of work. `fingerprint()` is asked only where one is needed.
+        another unit of work. Nothing is mended by a call that began before it had failed: equal
+        calls at the same time are several actions. `fingerprint()` is asked only where needed.
         """
         each: Task | None = self
         while each is not None:
@@ -253,12 +255,14 @@ class Task:
         failed[:] = [old for old in failed if old.superseded is None]
         if not failed:
             return
-        same = [old for old in failed if old.fingerprint == fingerprint()]
-        if corrects and not same and failed[-1].failure is FailureClass.BAD_INPUT:
-            same = failed[-1:]
-        for old in same:
-            failed.remove(old)
-            old.superseded = action
+        begun, same = _begun(action), fingerprint()
+        known = any(old.fingerprint == same for old in failed)
+        if corrects and not known and failed[-1].failure is FailureClass.BAD_INPUT:
+            same = failed[-1].fingerprint
+        for old in reversed(failed):
+            if old.fingerprint == same and _ended(old) <= begun:
+                old.superseded = action
+                begun = _begun(old)
 
     def find(self, fingerprint: str) -> Action | None:
         """The unresolved action with this fingerprint, here or in a task around."""
@@ -302,6 +306,14 @@ class Task:
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} {len(self.actions)} actions>"
+
+
+def _begun(action: Action | Success) -> float:
+    return inf if isinstance(action, Success) else action.trail[0].started
+
+
+def _ended(action: Action) -> float:
+    return max(attempt.ended or attempt.started for attempt in action.trail)
 
 
 def _facts(each: Action | Success, numbers: dict[int, int], task: str) -> dict[str, Any]:
