@@ -102,10 +102,7 @@ class Mount:
 
     def plain_plan(self, method: str) -> Plan:
         """The plan of a method about which nothing was declared."""
-        plan = self._plans.get(method)
-        if plan is None:
-            plan = self._plans[method] = make_plan(method, self.policy)
-        return plan
+        return self._plans.setdefault(method, make_plan(method, self.policy))
 
     def read_plan(self) -> Plan:
         """The plan of a recovery read, whatever rules say about the route it takes."""

@@ -1,4 +1,4 @@
-"""What every test begins with: a process that remembers nothing."""
+"""What every test begins with: a process that remembers nothing, and a clock for those who ask."""
 
 from __future__ import annotations
 
@@ -6,11 +6,46 @@ from collections.abc import Iterator
 
 import pytest
 
+from httpx_recover import _drive
 from httpx_recover._memory import MEMORY
+
+
+class FakeClock(_drive.Clock):
+    """Sleeping takes no time: it moves the clock and is written down."""
+
+    def __init__(self) -> None:
+        self.at = 1_000.0
+        self.epoch = 1_800_000_000.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.at
+
+    def wall(self) -> float:
+        return self.epoch + self.at
+
+    def chance(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.at += seconds
+
+    async def asleep(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """The clock of the library, replaced."""
+    clock = FakeClock()
+    monkeypatch.setattr("httpx_recover._drive.clock", clock)
+    return clock
 
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
+    """What one test leaves unresolved must not hold back a call of the next."""
     MEMORY.clear()
     yield
     MEMORY.clear()

@@ -97,3 +97,6 @@ class Play:
         assert self.step == Stop(give), self.step
         assert (self.action.state, self.action.stop) == (state, stop)
         return self.action
+
+
+VERIFYING = Rule(verify=found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 
 import pytest
@@ -78,3 +79,13 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setattr(_demo, "run", interrupted)
     assert main(["demo"]) == 130
     assert capsys.readouterr().err == "stopped\n"
+
+
+def test_the_module_runs_as_a_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["httpx-recover", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("httpx_recover", run_name="__main__")
+    assert ended.value.code in (0, None)
+    assert __version__ in capsys.readouterr().out

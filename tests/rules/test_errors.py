@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
-import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import httpx
 import httpx2
 import pytest
 
+import httpx_recover
 from httpx_recover import RecoverError, UnknownOutcome, Verdict
 from httpx_recover._errors import as_client_error
 
@@ -38,16 +40,27 @@ def test_an_error_of_ours_stays_one() -> None:
     assert isinstance(copy, RecoverError)
 
 
-def test_an_error_can_be_read_where_the_client_is_not_installed() -> None:
+def test_an_error_can_be_read_where_the_client_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     packed = pickle.dumps(as_client_error(UnknownOutcome, httpx.ReadTimeout, "lost"))
-    code = (
-        "import sys, pickle\nsys.modules['httpx'] = None\n"
-        f"error = pickle.loads({packed!r})\nprint(type(error).__mro__[1].__name__, error)"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert told.split() == ["RecoverError", "lost"]
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    error = pickle.loads(packed)
+    assert (type(error), str(error)) == (UnknownOutcome, "lost")
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+def test_a_missing_library_is_named_with_its_extra(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(httpx_recover.__file__).with_name(f"{library}.py")
+    spec = importlib.util.spec_from_file_location("probe", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"httpx-recover\[{library}\]"):
+        spec.loader.exec_module(module)
 
 
 def test_verdicts_are_values() -> None:

@@ -1,15 +1,12 @@
-"""The clock of these tests."""
+"""No test of tasks waits."""
 
 from __future__ import annotations
 
 import pytest
 
-from httpx_recover import _drive
-from tests.task.mocked import Clock
+from tests.conftest import FakeClock
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(_drive, "clock", clock)
-    return clock
+def _no_waiting(clock: FakeClock) -> None:
+    """The clock of every test here."""

@@ -11,13 +11,16 @@ from httpx_recover import AsyncRecoverTransport, Outcome, RecoverTransport, outc
 
 URL = "https://api.example.com"
 
-Answer = int | type[BaseException] | Callable[[httpx.Request], httpx.Response]
+POST = f"{URL}/orders"
+LOST = httpx.ReadTimeout
+
+Answer = int | httpx.Response | type[BaseException] | Callable[[httpx.Request], httpx.Response]
 
 
 class Server:
     """Gives the answers in their order, the last one again and again, and keeps what came in.
 
-    An answer is a status, an exception to raise, or a function of the request.
+    An answer is a status, a response, an exception to raise, or a function of the request.
     """
 
     def __init__(self, *answers: Answer) -> None:
@@ -29,6 +32,8 @@ class Server:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, int):
             return httpx.Response(answer, json={})
+        if isinstance(answer, httpx.Response):
+            return answer
         if isinstance(answer, type):
             raise answer("as scripted")
         return answer(request)
@@ -46,14 +51,10 @@ class Server:
         return [request.headers.get("idempotency-key") for request in self.seen]
 
 
-def after(seconds: float, clock: Any, answer: Answer) -> Callable[[httpx.Request], httpx.Response]:
-    """An answer that takes its time."""
-
-    def play(request: httpx.Request) -> httpx.Response:
-        clock.at += seconds
-        return Server(answer)(request)
-
-    return play
+def script(*answers: Answer, rules: Any = (), policy: Any = None) -> tuple[Server, httpx.Client]:
+    """A server and its client."""
+    server = Server(*answers)
+    return server, server.client(*rules, policy=policy)
 
 
 def known(x: Any) -> Outcome:

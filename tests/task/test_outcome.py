@@ -12,7 +12,6 @@ import pytest
 from httpx_recover import (
     Applied,
     FailureClass,
-    Outcome,
     Policy,
     Rule,
     UnknownOutcome,
@@ -42,7 +41,11 @@ def test_a_response_carries_its_outcome() -> None:
     found = known(answer)
     assert answer.extensions["recovery"] is found
     assert (found.failure, found.applied) == (FailureClass.OK, Applied.YES)
-    assert (found.verified_by, found.stopped_by, found.evidence) == ("answer 200", None, "first try")
+    assert (found.verified_by, found.stopped_by, found.evidence) == (
+        "answer 200",
+        None,
+        "first try",
+    )
     assert (found.wait, found.retry_at, found.key) == (None, None, None)
     assert len(found.attempts) == 1
     assert str(found) == (
@@ -162,14 +165,15 @@ def test_it_pickles_without_the_ledger(clock: FakeClock) -> None:
     with Server(httpx.ReadTimeout).client() as client:
         error = lose(client)
         copy = pickle.loads(pickle.dumps(error))
-        at_once = pickle.loads(pickle.dumps(known(client.get("/b", extensions={}))))
+    with Server(200).client() as client:
+        at_once = known(client.get("/b"))
     assert isinstance(copy, httpx.ReadTimeout)
     assert str(known(copy)) == str(known(error))
     assert known(copy).report == known(error).report
     assert known(copy).action is None
     with pytest.raises(ValueError, match="no outcome of this process"):
         resolve(copy, Verdict.LANDED)
-    assert isinstance(at_once, Outcome)
+    assert str(pickle.loads(pickle.dumps(at_once))) == str(at_once)
 
 
 # ------------------------------------------------------------------ settling it
@@ -252,7 +256,9 @@ def test_an_accepted_write_sent_again_after_absent_is_an_answer(clock: FakeClock
     assert len(set(server.keys)) == 2
 
 
-@pytest.mark.parametrize("verdict", [Verdict.UNCLEAR, Verdict.PARTIAL(["a"], ["b"]), "LANDED", None])
+@pytest.mark.parametrize(
+    "verdict", [Verdict.UNCLEAR, Verdict.PARTIAL(["a"], ["b"]), "LANDED", None]
+)
 def test_only_two_verdicts_settle(clock: FakeClock, verdict: Any) -> None:
     with Server(httpx.ReadTimeout).client() as client:
         error = lose(client)

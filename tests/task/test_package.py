@@ -131,5 +131,5 @@ def test_another_thing_of_a_client_library_is_refused(thing: object) -> None:
 
 @pytest.mark.parametrize("wrong", [{"policy": 3}, {"rules": ["GET /a"]}])
 def test_settings_that_cannot_be_meant_are_refused(wrong: dict[str, object]) -> None:
-    with httpx.Client() as client, pytest.raises(ValueError, match="policy=3|rules: 'GET /a'"):
+    with httpx.Client() as client, pytest.raises(ValueError, match=r"policy=3|rules: 'GET /a'"):
         recover(client, **wrong)  # type: ignore[arg-type] # that is the test
