@@ -23,7 +23,7 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(READY)
 	$(BIN)/python benchmarks/hot_path.py

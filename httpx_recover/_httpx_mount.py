@@ -76,7 +76,9 @@ class Mount:
         if block is None and not isinstance(own, Rule):
             return self._cached(request.method, index, policy)
         layers = [self.routes[index].said] if index >= 0 else []
-        layers += [block.said] if block is not None else []
+        if block is not None:
+            named = {"key": policy.key} if block.value is not None else {}
+            layers = [named, *layers, block.said]  # a value that is named must be sent
         layers += [own.said()] if isinstance(own, Rule) else []
         plan = make_plan(request.method, policy, *layers)
         self._check(plan.verify)

@@ -436,8 +436,7 @@ class BasePort:
         if self.task is None:
             MEMORY.keep(self.action, now, deadline)
         else:
-            assert self.action.fingerprint is not None
-            self.task.unknown[self.action.fingerprint] = self.action
+            self.task.arm(self.action)
 
     def _log(self) -> None:
         if self.task is None and self.action.state != DONE:

@@ -86,7 +86,7 @@ class Mine(httpx.Client):
 
 @pytest.mark.parametrize("kind", [httpx.Client, httpx2.Client, Mine])
 def test_a_sync_client_is_wrapped_in_place(kind: type[httpx.Client]) -> None:
-    library = httpx2 if kind is httpx2.Client else httpx
+    library = httpx2 if issubclass(kind, httpx2.Client) else httpx
     transport = library.MockTransport(lambda request: library.Response(200))
     with kind(transport=transport) as client:
         assert recover(client) is client

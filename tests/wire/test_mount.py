@@ -276,3 +276,28 @@ def test_a_bug_below_is_raised_as_it_is_and_never_repeated() -> None:
                 client.request(method, "http://h.example/")
             assert t.report().status == ("failed" if method == "GET" else "unknown")
     assert calls == ["GET", "POST"]
+
+
+def test_a_key_that_is_named_is_sent_with_any_write(server: FaultServer) -> None:
+    with client_of() as client, call(key="charge-7"):
+        client.put(f"{server.url}/fine/a")
+    with client_of() as client, call(key="charge-8"):
+        client.delete(f"{server.url}/fine/a")
+    assert [each.headers["idempotency-key"] for each in server.seen] == ["charge-7", "charge-8"]
+
+
+def test_a_write_lost_after_its_task_was_left_is_not_sent_again(server: FaultServer) -> None:
+    async def main() -> None:
+        mount = on_httpx.AsyncRecoverTransport(policy=POLICY)
+        async with httpx.AsyncClient(transport=mount, timeout=0.2) as client:
+            url = f"{server.url}/timeout/a"
+            async with task("t"):
+                late = asyncio.create_task(client.post(url, json={}))
+                await asyncio.sleep(0.05)
+            with pytest.raises(httpx.ReadTimeout):
+                await late
+            with pytest.raises(httpx.TransportError):
+                await client.post(url, json={})
+
+    asyncio.run(main())
+    assert server.count("/timeout/a") == 1
