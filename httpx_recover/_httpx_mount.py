@@ -74,6 +74,8 @@ class Mount:
             self.policy if scope is None or scope.task is None else scope.task.policy(self.policy)
         )
         if block is None and not isinstance(own, Rule):
+            if index < 0 and policy is self.policy:
+                return self._plans.get(request.method) or self.plain_plan(request.method)
             return self._cached(request.method, index, policy)
         layers = [self.routes[index].said] if index >= 0 else []
         if block is not None:
@@ -82,6 +84,12 @@ class Mount:
         layers += [own.said()] if isinstance(own, Rule) else []
         plan = make_plan(request.method, policy, *layers)
         self._check(plan.verify)
+        placeless = plan.key.name is None and not plan.rights.safe
+        if block is not None and block.value is not None and placeless:
+            raise ValueError(
+                f"call(key={block.value!r}): the policy or a rule says Key.none(), so there is no "
+                f"place for it; give a Rule with key=Key.header(...)"
+            )
         return plan
 
     def _match(self, request: Any) -> int:

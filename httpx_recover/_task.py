@@ -142,7 +142,7 @@ class Task:
         self.mounts: dict[int, Any] = {}
         self._policy = policy
         self._limits = limits
-        self._policies: dict[Policy, Policy] = {}
+        self._policies: dict[int, tuple[Policy, Policy]] = {}  # by id: hashing one is slow
         self._before: Scope | None = None
         self._scope: Scope | None = None
         self._entered: float | None = None
@@ -202,17 +202,18 @@ class Task:
     def _hand_over(self, action: Action) -> None:
         if self.parent is not None:
             self.parent.arm(action)
-        policies = list(self._policies.values()) or [self.policy(Policy())]
+        policies = [held for _, held in self._policies.values()] or [self.policy(Policy())]
         deadline = max(policy.deadline for policy in policies)
         MEMORY.keep(action, _drive.clock.now(), deadline)
 
     def policy(self, mount: Policy) -> Policy:
         """The limits in force for a call that goes through a mount with the policy `mount`."""
-        found = self._policies.get(mount)
+        found = self._policies.get(id(mount))
         if found is None:
             base = self._policy or mount
-            found = self._policies[mount] = base.with_limits(self._limits)
-        return found
+            limited = base.with_limits(self._limits) if self._limits else base
+            found = self._policies[id(mount)] = (mount, limited)
+        return found[1]
 
     def add(self, action: Action | Success) -> None:
         """Put an action into this task's list and into those of the tasks around it."""

@@ -286,6 +286,12 @@ def test_a_key_that_is_named_is_sent_with_any_write(server: FaultServer) -> None
     assert [each.headers["idempotency-key"] for each in server.seen] == ["charge-7", "charge-8"]
 
 
+def test_a_key_without_a_place_is_an_error() -> None:
+    client = client_of(policy=Policy(key=Key.none()))
+    with client, call(key="charge-7"), pytest.raises(ValueError, match=r"says Key.none\(\)"):
+        client.post("http://h.example/")
+
+
 def test_a_write_lost_after_its_task_was_left_is_not_sent_again(server: FaultServer) -> None:
     async def main() -> None:
         mount = on_httpx.AsyncRecoverTransport(policy=POLICY)
