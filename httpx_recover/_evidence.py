@@ -33,12 +33,11 @@ _CONNECTING = ("connection.", "proxy.", "socks")
 class Phase:
     """How far the request got, as the client's trace events tell it."""
 
-    __slots__ = ("connected", "headers_failed_locally", "http2", "sends", "sent", "stream_id")
+    __slots__ = ("connected", "headers_failed_locally", "sends", "sent", "stream_id")
 
     def __init__(self) -> None:
         self.sent = False
         self.connected = False  # then the absence of a sending event is proof
-        self.http2 = False
         self.headers_failed_locally = False
         self.stream_id: int | None = None
         self.sends = 0  # httpcore may send by itself again after a GOAWAY
@@ -56,7 +55,6 @@ class Phase:
                 return
             self.sent = True
             self.sends += 1
-            self.http2 = name.startswith("http2.")
             self.stream_id = info.get("stream_id")
             # A second send by the client itself begins anew.
             self.headers_failed_locally = False

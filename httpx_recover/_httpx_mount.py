@@ -183,7 +183,8 @@ class SyncMount(Mount):
             port = self.late(request, plan, scope)
             return _drive.run(port, port.failed(exc))
         except BaseException as exc:
-            self.late(request, plan, scope).abandon(exc)
+            if not safe or task is not None:  # a read that nobody reports on may just go
+                self.late(request, plan, scope).abandon(exc)
             raise
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:
@@ -239,7 +240,8 @@ class AsyncMount(Mount):
             port = self.late(request, plan, scope)
             return await _drive.arun(port, port.failed(exc))
         except BaseException as exc:
-            self.late(request, plan, scope).abandon(exc)
+            if not safe or task is not None:  # a read that nobody reports on may just go
+                self.late(request, plan, scope).abandon(exc)
             raise
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:

@@ -259,6 +259,14 @@ def test_cancelled_reads_and_writes_of_async_clients_are_written_down() -> None:
         return t.report()
 
     report = asyncio.run(main())
+
+    async def outside() -> None:
+        mount = on_httpx.AsyncRecoverTransport(httpx.MockTransport(hang))
+        async with httpx.AsyncClient(transport=mount) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.get("http://h.example/"), 0.05)
+
+    asyncio.run(outside())
     assert "CancelledError after 1 send stopped by cancelled" in report.failed[0]
     assert "CancelledError after 1 send stopped by cancelled" in report.unknown[0]
 

@@ -441,7 +441,9 @@ def test_a_cancelled_wait_under_trio_ends_the_call(server: FaultServer) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
-def test_an_interrupt_is_written_down_and_raised_on(method: str) -> None:
+def test_an_interrupt_is_written_down_and_raised_on(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
     def interrupted(request: httpx.Request) -> httpx.Response:
         raise KeyboardInterrupt
 
@@ -450,9 +452,10 @@ def test_an_interrupt_is_written_down_and_raised_on(method: str) -> None:
             client.request(method, "http://h.example/x")
         kind = t.report().failed if method == "GET" else t.report().unknown
         assert "KeyboardInterrupt after 1 send stopped by cancelled" in kind[0]
-        if method == "PUT":
-            with pytest.raises(KeyboardInterrupt):
-                client.put("http://h.example/outside")
+        with pytest.raises(KeyboardInterrupt):
+            client.request(method, "http://h.example/outside")
+    told = [each.getMessage() for each in caplog.records if "/outside" in each.getMessage()]
+    assert len(told) == (0 if method == "GET" else 1)
 
 
 # ------------------------------------------------------------------ mounting
