@@ -225,6 +225,8 @@ class BasePort:
             wall = _drive.clock.wall()
             wait = server_wait(response.headers.get, wall)
             self.action.retry_at = wall + wait if wait else None
+        elif status >= 300 and not self.plan.rights.safe:
+            self._identify(self.action)  # by this request: a hop of a redirect is not what repeats
         return self.came_back(self.call.answered(now, status, wait, cut=cut is not None))
 
     def failed(self, exc: Exception) -> Step:

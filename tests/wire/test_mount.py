@@ -109,6 +109,27 @@ def test_a_hop_that_is_still_a_write_is_the_same_action(server: FaultServer) -> 
     assert t.report().status == "unknown"  # nobody went where the server pointed
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_hop_that_is_lost_is_not_sent_again_by_a_repeat(
+    server: FaultServer, inside: bool
+) -> None:
+    other = FaultServer()
+
+    def answer(connection: socket.socket, seen: Seen) -> bool:
+        return respond(connection, 307, {}, f"Location: {other.url}/cut_after/x")
+
+    server._answer = answer  # type: ignore[method-assign]
+    try:
+        with client_of(follow_redirects=True, auth=("me", "s3cret")) as client:
+            with task("t") if inside else call(label="x"):
+                for _ in range(3):
+                    with pytest.raises(httpx.TransportError):
+                        client.post(f"{server.url}/a", json={"ref": "a"})
+        assert other.book["/cut_after/x"] == ["a"]
+    finally:
+        other.close()
+
+
 def test_rules_see_the_whole_path_and_the_host(server: FaultServer) -> None:
     rules = [Rule(f"GET {server.url}/v1/*", attempts=1), Rule("GET /v1/*/x", attempts=2)]
     server._answer = lambda connection, seen: respond(connection, 503, {})  # type: ignore[method-assign]
