@@ -37,11 +37,20 @@ class Memory:
     def find(self, fingerprint: str, identity: str, now: float) -> Action | None:
         """The unresolved action of these two, or None."""
         with self._lock:
+            self._drop_old(now)
             action, until = self._writes.get((fingerprint, identity), (None, 0.0))
             if action is not None and (now >= until or not is_open(action)):
                 del self._writes[fingerprint, identity]
                 return None
             return action
+
+    def _drop_old(self, now: float) -> None:
+        """What is past costs every write a fingerprint for nothing: the oldest go first."""
+        while self._writes:
+            key, (action, until) = next(iter(self._writes.items()))
+            if now < until and is_open(action):
+                return
+            del self._writes[key]
 
     def keep(self, action: Action, now: float, seconds: float) -> None:
         """Remember an unresolved action for so many seconds, or for longer if told so before."""

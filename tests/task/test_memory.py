@@ -318,3 +318,15 @@ def test_the_memory_takes_what_a_task_could_not_resolve(clock: FakeClock) -> Non
     clock.at += 121
     with server.client() as client:
         assert client.post("/a").is_success
+
+
+def test_a_memory_of_the_past_is_empty_again() -> None:
+    memory = Memory()
+    old, fresh = Action("POST", "http://h/", safe=False), Action("POST", "http://h/", safe=False)
+    for action, name, seconds in ((old, "old", 10.0), (fresh, "fresh", 100.0)):
+        action.fingerprint, action.identity, action.state = name, "me", "unknown"
+        memory.keep(action, 0.0, seconds)
+    assert memory.find("another", "me", 50.0) is None
+    assert memory.find("fresh", "me", 50.0) is fresh
+    assert memory.find("another", "me", 200.0) is None
+    assert not memory
