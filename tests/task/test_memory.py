@@ -330,3 +330,13 @@ def test_a_memory_of_the_past_is_empty_again() -> None:
     assert memory.find("fresh", "me", 50.0) is fresh
     assert memory.find("another", "me", 200.0) is None
     assert not memory
+
+
+def test_what_is_past_is_not_found_behind_what_is_not() -> None:
+    memory = Memory()
+    for name, seconds in (("long", 100.0), ("short", 10.0)):
+        action = Action("POST", "http://h/", safe=False)
+        action.fingerprint, action.identity, action.state = name, "me", "unknown"
+        memory.keep(action, 0.0, seconds)
+    assert memory.find("short", "me", 50.0) is None
+    assert memory.find("long", "me", 50.0) is not None
