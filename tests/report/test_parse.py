@@ -178,6 +178,7 @@ def test_a_report_has_five_lines(text: str) -> None:
         (2, "RECOVERY v1 done: and 4 more"),
         (2, "RECOVERY v1 done: and 4 more; 1 read ok"),
         (2, "RECOVERY v1 done: POST h.example/a #1 auth 401 after 1 send"),
+        (2, "RECOVERY v1 done: 1 read ok; something; and 4 more"),
         (3, "RECOVERY v1 failed:none"),
         (3, "RECOVERY v1 failed: POST h.example/a #1 dreadful 500 after 1 send"),
         (3, "RECOVERY v1 failed: POST h.example/a #1 transience 500 after 1 send"),
