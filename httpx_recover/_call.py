@@ -35,6 +35,7 @@ from httpx_recover._policy import Policy
 from httpx_recover._table import classify
 from httpx_recover._words import Applied, Ask, FailureClass, Note, Send, Step, Stop, Verdict, Wait
 
+_BY_ABSENCE = "absent by "
 LEAST = 1.0  # seconds of its own timeout without which no write is sent again
 
 _SETTLED = frozenset({FailureClass.BAD_INPUT, FailureClass.AUTH, FailureClass.QUOTA})
@@ -42,12 +43,18 @@ _UNPROCESSED = frozenset({FailureClass.TRANSIENT, FailureClass.RATE_LIMIT})
 _ELSEWHERE = frozenset({"301", "302", "307", "308"})  # the write itself is asked for elsewhere
 _CLASH = frozenset({FailureClass.CONFLICT, FailureClass.IN_PROGRESS})
 _REFUSED = _SETTLED | _CLASH | {FailureClass.NOT_FOUND}
+_NO_ANSWER = frozenset({408, *range(500, 600)})  # whatever class a rule gives them
+_READS = frozenset({"GET", "HEAD"})
+_CHANGES = frozenset({"PUT", "PATCH", "DELETE"})
+_TAKEN = frozenset({FailureClass.ACCEPTED, FailureClass.PARTIAL})
+_ANSWERED = _TAKEN | {FailureClass.OK}
 
 
 class Call:
     """The record of one call of the program."""
 
     __slots__ = (
+        "absences",
         "action",
         "asking",
         "bound",
@@ -98,7 +105,7 @@ class Call:
         self.sends = 0
         self.unresolved = False  # an attempt of ours may have been applied
         self.rebuilt = False  # a resend followed a believed absence
-        self.looks = 0
+        self.looks = self.absences = 0  # since the last unknown end, and those that saw nothing
         self.settle_at = 0.0
         self.asking = ""
         self.next = ""  # what follows the wait
@@ -108,8 +115,10 @@ class Call:
 
     def begin(self, now: float) -> Step:
         """The program has asked for the call."""
-        if self.action.state == UNKNOWN or self.action.lost_answer or self.action.permit:
+        action = self.action
+        if action.state == UNKNOWN or action.lost_answer or action.permit or action.items:
             return self._rejoin(now)
+        self.unresolved = self.action.lost_end is not None  # a hop of a redirect inherits it
         if self.rights.baseline and self.rights.verifies:
             return self._ask("baseline")
         return self._send(now, "first try")
@@ -121,7 +130,10 @@ class Call:
             action.permit, action.state = False, OPEN
             return self._send(now, "absent, seen by the caller")
         self.unresolved = True
-        if self.keyed and outlasts(action.first_sent, self.rights.window, now):
+        if action.items is not None:  # done in part: the whole is never sent again
+            return self._give_up("no_evidence", give="refused")
+        self.rebuilt = any(each.evidence.startswith(_BY_ABSENCE) for each in action.trail)
+        if self.keyed and self._leased(now):
             return self._send(now, "trusted key")
         if self._repeatable():
             return self._send(now, "idempotent")
@@ -151,10 +163,11 @@ class Call:
         failure, applied = self._class_of(status, wait)
         last = self._close(now, failure, applied, str(status), "answered")
         last.status, last.wait = status, wait
-        if cut and failure is FailureClass.OK:
+        if cut and self.rights.safe and failure in _ANSWERED:
+            failure = last.failure = FailureClass.TRANSIENT  # half an answer is none
             last.phase = "body cut"
-            if self.rights.safe:
-                return self._unprocessed(now, FailureClass.TRANSIENT, wait, "safe")
+        elif cut and failure is FailureClass.OK:
+            last.phase = "body cut"
             return self._answer_lost(now, status)
         return self._judged(now, failure, applied, wait)
 
@@ -203,7 +216,7 @@ class Call:
             return self._doubted(now, "final")
         if failure is FailureClass.NOT_FOUND:
             return self._missing(now)
-        if self._confirming():
+        if self._confirming() and failure not in _TAKEN:
             return self._unconfirmed()
         if self.rights.safe:
             if failure in _UNPROCESSED or failure is FailureClass.IN_PROGRESS:
@@ -222,7 +235,7 @@ class Call:
             return self._resend(now, wait, "key") or self._ask_or_stop(now)
         if failure in (FailureClass.CONFLICT, FailureClass.IN_PROGRESS):
             return self._conflict(now, wait)
-        if failure in (FailureClass.ACCEPTED, FailureClass.PARTIAL):
+        if failure in _TAKEN:
             return self._taken(now)
         return self._write_lost(now, wait)
 
@@ -231,15 +244,16 @@ class Call:
     def _succeeded(self, now: float) -> Step:
         assert self.last is not None
         status = self.last.cause or ""
+        if status in _ELSEWHERE and not self.rights.safe:
+            if not (self.unresolved or self.action.lost_answer):  # else it stays what it was
+                self.action.ended(UNKNOWN, FailureClass.OK, Applied.UNKNOWN, status, None)
+            return Stop("response")
         self.action.cause = status
         self._resolved()
-        if status in _ELSEWHERE and not self.rights.safe:
-            self.action.ended(UNKNOWN, FailureClass.OK, Applied.UNKNOWN, status, None)
-            return Stop("response")
         self.action.done(f"answer {status}")
         if self.rights.safe:
             return Stop("response")
-        if self.rebuilt and self.rights.counts and self._may_ask(now):
+        if self._must_count(now):
             return self._ask("count")
         if self.rights.confirm and self._may_ask(now):
             return self._ask("assure")
@@ -257,9 +271,11 @@ class Call:
 
     def _read_ended(self, failure: FailureClass) -> Step:
         """A read answered by a 202, 207 or 208 has its answer; by anything else it failed."""
-        if failure in (FailureClass.ACCEPTED, FailureClass.PARTIAL):
-            return self._succeeded(0.0)
-        return self._give_up("final")
+        if failure not in _TAKEN:
+            return self._give_up("final")
+        step = self._succeeded(0.0)
+        self.action.failure = failure
+        return step
 
     def _answer_lost(self, now: float, status: int) -> Step:
         """A 2xx whose body was cut: applied. Only a trusted key may ask for the answer again."""
@@ -268,7 +284,13 @@ class Call:
         self.action.lost_answer = True
         self.unresolved = False
         again = self._resend(now, None, "key") if self.keyed else None
+        if again is None and self._must_count(now):
+            return self._ask("count")
         return again or Stop("error")
+
+    def _must_count(self, now: float) -> bool:
+        """A resend followed an absence: has the first one landed after all?"""
+        return self.rebuilt and self.rights.counts and self._may_ask(now)
 
     # ------------------------------------------------------------------ rule 3: unprocessed
 
@@ -277,13 +299,13 @@ class Call:
     ) -> Step:
         self.budget.start(now)
         self.action.wait = wait or None
-        return self._resend(now, wait, evidence) or self._doubted(now, self.next)
+        return self._resend(now, wait, evidence) or self._doubted(now, self.next, wait)
 
-    def _doubted(self, now: float, stop: str) -> Step:
+    def _doubted(self, now: float, stop: str, wait: float | None = None) -> Step:
         """No more sends. While an earlier one is unknown, a verifier has the last word."""
         if self.unresolved and self.rights.verifies and self._may_ask(now):
             self._plan_settle(now)
-            return self._look(now)
+            return self._look(now, wait)
         return self._give_up(stop)
 
     def _resend(self, now: float, wait: float | None, evidence: str) -> Wait | None:
@@ -293,17 +315,25 @@ class Call:
         if self.next:
             return None
         pause = wait or self.policy.pause(self.sends)
-        ends = self.budget.ends(self.policy.deadline)
-        if now + pause >= ends:
+        at = now + pause
+        left = self.budget.ends(self.policy.deadline) - at
+        spare = left - self._least()
+        if left <= 0:
             self.next = "wait_too_long" if wait else "deadline"
-        elif not self.rights.safe and ends - now - pause < min(self.read_timeout or inf, LEAST):
+        elif spare < 0:
             self.next = "deadline"
-        elif evidence == "key" and not self._leased(now + pause):
+        elif self._on_key(evidence) and not self._leased(at):
             self.next = "no_evidence"
         if self.next:
             return None
         self.next = f"send {evidence}"
-        return Wait(pause, min(self.policy.jitter, ends - now - pause))
+        if self._on_key(evidence):
+            spare = min(spare, self._lease() - at)
+        return Wait(pause, min(self.policy.jitter, spare))
+
+    def _least(self) -> float:
+        """Without so much time left nothing is sent again."""
+        return 0.0 if self.rights.safe else min(self.read_timeout or inf, LEAST)
 
     def _forbidden(self, now: float, evidence: str) -> str:
         if self.sends >= self.rights.attempts:
@@ -316,18 +346,28 @@ class Call:
             return "recovery_calls"
         return "deadline" if now >= self.budget.ends(self.policy.deadline) else ""
 
+    def _on_key(self, evidence: str) -> bool:
+        """Is the key what makes this resend harmless? That the last attempt did nothing does not
+        make up for an earlier one that is unknown."""
+        return evidence == "key" or (self.unresolved and self.keyed and not self._repeatable())
+
     def _leased(self, at: float) -> bool:
         return outlasts(self.action.first_sent, self.rights.window, at)
+
+    def _lease(self) -> float:
+        """When the key is forgotten."""
+        first, window = self.action.first_sent, self.rights.window
+        return inf if first is None or window is None else first + window
 
     def woke(self, now: float) -> Step:
         """The wait is over."""
         if self.next == "look":
             return self._look_now(now)
         evidence = self.next.partition(" ")[2]
-        if now >= self.budget.ends(self.policy.deadline):
-            return self._give_up("deadline")
-        if evidence == "key" and not self._leased(now):
-            return self._give_up("no_evidence")
+        if now >= self.budget.ends(self.policy.deadline) or self._too_late(now):
+            return self._doubted(now, "deadline")
+        if self._on_key(evidence) and not self._leased(now):
+            return self._doubted(now, "no_evidence")
         if not self.budget.spend(self.policy.recovery_calls):
             return self._give_up("recovery_calls")
         return self._send(now, "trusted key" if evidence == "key" else evidence)
@@ -344,7 +384,7 @@ class Call:
             return Stop("response")
         if self.unresolved or not self._may_confirm(now):
             return self._doubted(now, "final")
-        if action.method not in ("GET", "HEAD"):
+        if action.method in _CHANGES:
             return self._ask("confirm")
         if not self.budget.spend(self.policy.recovery_calls):
             return self._give_up("final")
@@ -366,7 +406,7 @@ class Call:
             self.named
             and not self.charged
             and self.policy.confirm_missing
-            and self.action.method in ("GET", "HEAD", "PUT", "PATCH", "DELETE")
+            and self._confirmable()
             and self.replayable
             and not self.bound
             and self.asking != "confirm"
@@ -374,12 +414,19 @@ class Call:
             and self.budget.may_confirm()
         )
 
+    def _confirmable(self) -> bool:
+        """A GET that was declared a write is not sent again just to see."""
+        method = self.action.method
+        return method in _CHANGES or (method in _READS and self.rights.safe)
+
     def _conflict(self, now: float, wait: float | None) -> Step:
         """Did an earlier attempt win, or somebody else? The status cannot tell, a read may."""
         assert self.last is not None
         refused = self.last.applied is Applied.NO  # 412 and 423 say that this one did nothing
         if not self.unresolved and refused and not self.rights.verifies:
             return self._give_up("final")
+        if self.unresolved and not refused:  # it may be at work still: absence is proven later
+            self.action.lost_end = (self.last.started, now)
         if self.keyed and not refused and not self._asked_again():
             again = self._resend(now, wait, "key")
             if again:
@@ -396,7 +443,7 @@ class Call:
             self.budget.start(now)
             self._plan_settle(now)
             return self._look_now(now)
-        return self._give_up("final")
+        return self._give_up(self.next if self.next == "wait_too_long" else "final")
 
     def _taken(self, now: float) -> Step:
         """202, 207, 208: the server has it, and only a read can tell what came of it."""
@@ -410,16 +457,13 @@ class Call:
         assert self.last is not None
         action = self.action
         self.budget.start(now)
-        self.unresolved, self.looks = True, 0
+        self.unresolved, self.looks, self.absences = True, 0, 0
         action.lost_end = (self.last.started, now)
-        action.ended(
-            UNKNOWN,
-            self.last.failure or FailureClass.UNKNOWN_OUTCOME,
-            Applied.UNKNOWN,
-            self.last.cause or "",
-            "no_evidence",
-        )
         action.wait = wait or None
+        if not action.lost_answer:  # what is known to have landed stays known
+            failure = self.last.failure or FailureClass.UNKNOWN_OUTCOME
+            cause = self.last.cause or ""
+            action.ended(UNKNOWN, failure, Applied.UNKNOWN, cause, "no_evidence")
         return Note("unknown")
 
     def noted(self, now: float) -> Step:
@@ -461,6 +505,8 @@ class Call:
         ends = self.budget.ends(self.policy.deadline)
         if now + pause >= ends:
             return self._give_up(late)
+        if self.budget.used >= self.policy.recovery_calls:
+            return self._give_up("recovery_calls")
         if pause <= 0:
             return self._look_now(now)
         self.next = "look"
@@ -500,9 +546,9 @@ class Call:
         if verdict == Verdict.LANDED and self.rights.baseline and self.action.baseline is None:
             verdict = Verdict("UNCLEAR", why="the copies of before could not be counted")
         if verdict == Verdict.LANDED:
-            return self._landed()
+            return self._landed(now)
         if verdict.name == "PARTIAL":
-            return self._in_part(verdict)
+            return self._in_part(now, verdict)
         if asked == "settle":
             return self._give_up(None)
         if stop:
@@ -512,25 +558,36 @@ class Call:
         self._remark(verdict.why)
         return self._give_up("unclear")
 
-    def _landed(self) -> Step:
+    def _landed(self, now: float) -> Step:
         clash = self.last is not None and self.last.failure in _CLASH
         self.action.done(self.shown, FailureClass.ALREADY_DONE if clash else FailureClass.OK)
         self._resolved()
-        return Stop("response" if self.asking == "settle" else "read")
+        if self._must_count(now):
+            return self._ask("count")
+        return self._hand_over()
 
-    def _in_part(self, verdict: Verdict) -> Step:
-        self.action.items = (verdict.landed, verdict.missing)
-        self._give_up("unclear")
+    def _hand_over(self) -> Stop:
+        """What the caller gets of a write that is done: its own answer, else what a read saw."""
+        last = self.last
+        if last is None or last.failure not in _ANSWERED:
+            return Stop("read")
+        return Stop("error" if last.phase == "body cut" else "response")
+
+    def _in_part(self, now: float, verdict: Verdict) -> Step:
         action = self.action
-        action.failure, action.sign = FailureClass.PARTIAL, self.shown
-        action.state = FAILED if verdict.missing else DONE
+        if not verdict.missing:
+            return self._landed(now)
+        self._give_up("unclear")
+        action.items = (verdict.landed, verdict.missing)
+        action.failure, action.sign, action.state = FailureClass.PARTIAL, self.shown, FAILED
         return Stop("response" if self.last and self.last.status else "unknown")
 
     def _absent(self, now: float, verdict: Verdict) -> Step:
         """Absent once is not absent: a late first copy can still land."""
         if not self.unresolved:
             return self._give_up("final")  # a 409 of others: one read, and it stays a question
-        if self.looks < 2:
+        self.absences += not verdict.again
+        if self.looks < 2 or (self.absences < 2 and not verdict.again):
             return self._look_after(now, max(self.settle_at - now, 0.0), "deadline")
         if verdict.again or self.rights.settle is None or self.action.lost_answer:
             self._remark(verdict.why)
@@ -549,7 +606,7 @@ class Call:
             action.absent_by = self.shown.removeprefix("read ")
             return self._give_up(stop)
         self.rebuilt = True
-        return self._send(now, "absent by " + self.shown)
+        return self._send(now, _BY_ABSENCE + self.shown)
 
     def _no_more(self, now: float) -> str:
         stop = self._forbidden(now, "absence")
@@ -560,8 +617,7 @@ class Call:
         return stop
 
     def _too_late(self, now: float) -> bool:
-        left = self.budget.ends(self.policy.deadline) - now
-        return left < min(self.read_timeout or inf, LEAST)
+        return self.budget.ends(self.policy.deadline) - now < self._least()
 
     def _checked(self, verdict: Verdict) -> Step:
         """The look after a success: a duplicate is never done, and an absence is a doubt."""
@@ -569,18 +625,13 @@ class Call:
         if self.asking == "count" and verdict.count is not None and verdict.count > 1:
             action.ended(UNKNOWN, FailureClass.CONFLICT, Applied.YES, action.cause or "", "final")
             action.note = f"{verdict.count} copies landed"
-        elif self.asking == "assure" and verdict == Verdict.LANDED:
+        elif self.rights.confirm and verdict == Verdict.LANDED:
             action.done(self.shown)
-        elif self.asking == "assure":
-            action.ended(
-                UNKNOWN,
-                FailureClass.UNKNOWN_OUTCOME,
-                Applied.UNKNOWN,
-                action.cause or "",
-                "unclear",
-            )
+        elif self.asking == "assure" or (self.rights.confirm and action.sign != self.shown):
+            doubt, cause = FailureClass.UNKNOWN_OUTCOME, action.cause or ""
+            action.ended(UNKNOWN, doubt, Applied.UNKNOWN, cause, "unclear")
             action.note = "the answer said done, a read did not show it"
-        return Stop("response")
+        return self._hand_over()
 
     def _confirmed(self, verdict: Verdict) -> Step:
         agreed = "a fresh read agreed" if verdict == Verdict.ABSENT else "a fresh read disagreed"
@@ -607,7 +658,8 @@ class Call:
         if action.lost_answer:
             return Stop("earlier" if last else "refused")
         if last is None:
-            action.state, action.stop, action.absent_by = UNKNOWN, stop, None
+            if action.items is None:
+                action.state, action.stop, action.absent_by = UNKNOWN, stop, None
             return Stop(give or "refused")
         failure = last.failure or FailureClass.UNKNOWN_OUTCOME
         ended = "unknown" if last.status is None else "response"
@@ -616,6 +668,8 @@ class Call:
             if self.rights.safe or action.absent_by is not None:
                 known = Applied.NO
             state = UNKNOWN if known is Applied.UNKNOWN else FAILED
+            if state == UNKNOWN and last.status is not None and last.status in _NO_ANSWER:
+                action.lost_end = (last.started, last.ended or last.started)
             action.ended(state, failure, known, last.cause or "", stop)
             return Stop("error" if last.status is None else "response")
         if last.applied is Applied.UNKNOWN and failure not in _CLASH:
@@ -636,5 +690,7 @@ class Call:
             if applied is Applied.UNKNOWN:
                 self.unresolved = True
                 self.action.lost_end = (last.started, now)
-        if self.action.state != DONE:
+        if self.action.state == OPEN and last is None:  # gone before the first send
+            self.action.ended(FAILED, FailureClass.TRANSIENT, Applied.NO, cause, "cancelled")
+        elif self.action.state != DONE:
             self._give_up("cancelled")

@@ -10,6 +10,7 @@ outcome.
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import Any
 
 
@@ -40,6 +41,10 @@ class RecoverError(Exception):
         """The outcome, under the name it has on every exception that passed a mount."""
         return self.outcome
 
+    @recovery.setter
+    def recovery(self, outcome: Any) -> None:
+        self.outcome = outcome
+
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"outcome": self.outcome, "method": self.method, "url": self.url}
         if "_twofold" not in type(self).__dict__:
@@ -62,14 +67,25 @@ _made: dict[tuple[type[RecoverError], type[BaseException]], type[RecoverError]] 
 def as_client_error(
     kind: type[RecoverError], base: type[BaseException], message: str, **facts: Any
 ) -> RecoverError:
-    """Make an error that is both `kind` and the client's own type `base`."""
-    if issubclass(base, RecoverError):
-        return kind(message, **facts)
+    """Make an error that is both `kind` and the client's own type `base`.
+
+    A type that cannot be made from a message alone, such as one of a transport's own, gives way to
+    the nearest of its bases that can: an error in making the error would hide the real one.
+    """
+    for each in base.__mro__:
+        ours = issubclass(each, RecoverError)  # of a mount below: the client's type is further up
+        if issubclass(each, Exception) and each is not Exception and not ours:
+            with suppress(TypeError):
+                return _twofold(kind, each)(message, **facts)
+    return kind(message, **facts)
+
+
+def _twofold(kind: type[RecoverError], base: type[BaseException]) -> type[RecoverError]:
     made = _made.get((kind, base))
     if made is None:
         names = {"__module__": kind.__module__, "__doc__": kind.__doc__, "_twofold": True}
         made = _made[kind, base] = type(kind.__name__, (kind, base), names)
-    return made(message, **facts)
+    return made
 
 
 def _rebuild(

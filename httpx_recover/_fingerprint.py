@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 _BOUNDARY = re.compile(r'boundary="?([^";,]+)"?', re.IGNORECASE)
@@ -22,9 +23,9 @@ def fingerprint(
 ) -> str:
     """Digest of a request. `body=None` means that it cannot be read; then `length` counts."""
     parts = urlsplit(url)
-    query = sorted(parse_qsl(parts.query, keep_blank_values=True))
+    query = _pairs(parts.query)
     place = f"{method} {parts.scheme}://{parts.netloc}{parts.path} {query!r}"
-    content = b"length " + length.encode() if body is None else normal_body(content_type, body)
+    content = b"\0length " + length.encode() if body is None else normal_body(content_type, body)
     return _digest((place.encode("utf-8", "surrogatepass"), content))
 
 
@@ -39,7 +40,7 @@ def normal_body(content_type: str, body: bytes) -> bytes:
     if "json" in kind:
         return _normal_json(body)
     if kind.startswith("application/x-www-form-urlencoded"):
-        return repr(sorted(parse_qsl(body.decode("latin-1"), keep_blank_values=True))).encode()
+        return repr(_pairs(body.decode("utf-8", "surrogateescape"))).encode()
     if kind.startswith("multipart/"):
         boundary = _BOUNDARY.search(content_type)
         if boundary is not None:
@@ -47,9 +48,25 @@ def normal_body(content_type: str, body: bytes) -> bytes:
     return body
 
 
+def _pairs(text: str) -> list[tuple[str, str]]:
+    # Bytes that are no UTF-8 stay apart: replaced, %FE and %FF would be one value.
+    return sorted(parse_qsl(text, keep_blank_values=True, errors="surrogateescape"))
+
+
+def _as_written(number: str) -> dict[str, str]:
+    return {"number": number}
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {"object": sorted(pairs, key=lambda pair: pair[0])}
+
+
 def _normal_json(body: bytes) -> bytes:
     try:
-        return json.dumps(json.loads(body), sort_keys=True, separators=(",", ":")).encode()
+        # Numbers as they are written, and members that stand twice: what a float or a dictionary
+        # would make equal may be two orders to the server.
+        read = json.loads(body, parse_float=_as_written, object_pairs_hook=_members)
+        return json.dumps(read, separators=(",", ":")).encode()
     except (ValueError, RecursionError):
         return body
 

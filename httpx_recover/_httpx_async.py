@@ -13,6 +13,7 @@ from httpx_recover._httpx_port import BasePort
 from httpx_recover._httpx_view import HOPS, next_hop, read_request
 from httpx_recover._httpx_wire import Cut, atracer, is_bound, is_small
 from httpx_recover._policy import is_async
+from httpx_recover._task import outside_block
 from httpx_recover._words import Ask, Note, Send, Step, Wait
 
 
@@ -37,7 +38,10 @@ class AsyncPort(BasePort):
         request = self.request
         if step.number > 1:
             await ashelve(self._spare(), self.lib)
-            self.prepare()
+            try:
+                self.prepare()
+            except Exception as exc:
+                return self.unprepared(exc)
         self.went_out()
         own = request.extensions.get("trace")
         if self.plan.traced:
@@ -82,9 +86,10 @@ class AsyncPort(BasePort):
             if question == "confirm":
                 return self.confirmed(await self.read(view.url))
             verify = self.plan.verify
-            if not hasattr(verify, "steps"):
+            if hasattr(verify, "steps"):
+                return await self.walk(verify.steps(view))
+            with outside_block():
                 return await self.consult(verify, view)
-            return await self.walk(verify.steps(view))
         except Exception as exc:
             return self.verifier_raised(exc)
 

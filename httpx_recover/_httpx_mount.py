@@ -87,8 +87,8 @@ class Mount:
         placeless = plan.key.name is None and not plan.rights.safe
         if block is not None and block.value is not None and placeless:
             raise ValueError(
-                f"call(key={block.value!r}): the policy or a rule says Key.none(), so there is no "
-                f"place for it; give a Rule with key=Key.header(...)"
+                f"call(key='{block.value[:8]}...'): the policy or a rule says Key.none(), so there "
+                f"is no place for it; give a Rule with key=Key.header(...)"
             )
         return plan
 
@@ -134,7 +134,7 @@ class Mount:
 
 def drop_key(request: Any) -> None:
     """A hop of a redirect that became a read takes no key of ours along."""
-    value = request.extensions[MARK][0]
+    value = request.extensions[MARK].key
     for name in [each for each, written in request.headers.items() if written.strip('"') == value]:
         del request.headers[name]
 

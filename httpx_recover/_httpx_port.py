@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from httpx_recover import _drive
 from httpx_recover._budget import Budget
 from httpx_recover._call import Call
 from httpx_recover._errors import UnknownOutcome, as_client_error
-from httpx_recover._evidence import Phase, judge
-from httpx_recover._httpx_view import CallView, twin_of
+from httpx_recover._evidence import Evidence, Phase, judge
+from httpx_recover._httpx_view import CallView, location_of, twin_of
 from httpx_recover._httpx_wire import (
+    asks_for_token,
     fresh_copy,
     identity_of,
     is_bound,
@@ -31,9 +33,18 @@ from httpx_recover._plan import Plan
 from httpx_recover._targets import target
 from httpx_recover._task import NOWHERE, Block, Scope, Task, logger
 from httpx_recover._waits import server_wait
-from httpx_recover._words import Ask, Note, Step, Stop, Verdict, Wait
+from httpx_recover._words import Applied, Ask, FailureClass, Note, Step, Stop, Verdict, Wait
 
-MARK = "httpx_recover.mark"  # in request.extensions: the key that we attached, and for which URL
+MARK = "httpx_recover.mark"  # in request.extensions, which httpx hands on to redirect hops
+
+
+class Mark(NamedTuple):
+    """What is remembered on a request that was sent as a write."""
+
+    key: str | None  # the key that we attached, None for the caller's own
+    url: Any
+    action: Action
+    next: str | None = None  # where its answer asks for it to be sent: only that is a hop
 
 
 class Spent(Exception):
@@ -73,6 +84,7 @@ class BasePort:
     remark: str | None = None
     asked = ""
     whole = False  # read every body whole: a verifier wants to look into it
+    other_key = False  # the caller's key on a repeat is not the action's
     out = False  # counted as on its way, for equal calls that verify
     guest = False  # not ours to settle: another call is at work on the action
 
@@ -126,7 +138,7 @@ class BasePort:
             rights,
             policy,
             Budget() if self.task is None else self.task.budget,
-            keyed=rights.dedupes and self.action.key is not None,
+            keyed=rights.dedupes and self.action.key is not None and not self.other_key,
             replayable=self.rewind is not None,
             named=self.task is not None,
         )
@@ -149,8 +161,8 @@ class BasePort:
         """The unresolved action that this request repeats, or a new one."""
         request, plan = self.request, self.plan
         mark = request.extensions.get(MARK)
-        if mark is not None and mark[1] is not request.url and not plan.rights.safe:
-            hop: Action = mark[2]  # a redirect asked for this one: it is the same action
+        if mark is not None and mark.next == _place(request.url) and not plan.rights.safe:
+            hop: Action = mark.action  # a redirect asked for this one: it is the same action
             hop.state = OPEN
             return hop
         new = Action(request.method, request.url, safe=plan.rights.safe)
@@ -178,23 +190,33 @@ class BasePort:
         ours = None
         if key.name is not None:
             written = request.headers.get(key.name)
-            if written is not None and (mark is None or mark[0] is None):
-                action.key = key.value(written)  # the caller's own
+            if written is not None and (mark is None or mark.key is None):
+                self._take_key(key.value(written))
             elif action.key is None or written is None or key.value(written) != action.key:
                 ours = action.key = action.key or self._block_key() or str(uuid.uuid4())
                 request.headers[key.name] = key.written(ours)
             else:
                 ours = action.key
-        request.extensions[MARK] = (ours, request.url, action)
+        request.extensions[MARK] = Mark(ours, request.url, action)
+
+    def _take_key(self, value: str) -> None:
+        """The caller's own key. Another one on a repeat is another order to the server."""
+        self.other_key = self.action.key is not None and self.action.key != value
+        if not self.other_key:
+            self.action.key = value
 
     def _block_key(self) -> str | None:
         block: Block | None = self.block
-        if block is None or block.value is None:
+        if block is None or block.value is None or asks_for_token(self.request):
             return None
+        mark = self.request.extensions.get(MARK)
+        again = mark is not None and mark.action.failure is FailureClass.AUTH
+        if again and block.used == self.action.fingerprint:
+            return block.value  # the same request, signed anew by an auth flow
         if block.used is not None:
             raise ValueError(
-                f"call(key={block.value!r}): a second action in the block; a key is for one, so "
-                f"give each its own block"
+                f"call(key='{block.value[:8]}...'): a second action in the block; a key is for "
+                f"one, so give each its own block"
             )
         block.used = self.action.fingerprint
         return block.value
@@ -226,8 +248,25 @@ class BasePort:
             wait = server_wait(response.headers.get, wall)
             self.action.retry_at = wall + wait if wait else None
         elif status >= 300 and not self.plan.rights.safe:
-            self._identify(self.action)  # by this request: a hop of a redirect is not what repeats
+            self._expect_hop(response)
         return self.came_back(self.call.answered(now, status, wait, cut=cut is not None))
+
+    def _expect_hop(self, response: Any) -> None:
+        """The client may follow: the hop is the same action, known by what the program sent."""
+        self._identify(self.action)
+        mark, place = self.request.extensions.get(MARK), location_of(self.request, response)
+        if mark is not None and place is not None:
+            self.request.extensions[MARK] = mark._replace(next=_place(place))
+
+    def unprepared(self, exc: Exception) -> Step:
+        """The request cannot be made ready for a resend: what it had ended with counts."""
+        self.phase = Phase()
+        evidence = Evidence(
+            FailureClass.TRANSIENT, Applied.NO, "not_sent", type(exc).__name__, recoverable=False
+        )
+        self.call.lost(_drive.clock.now(), evidence)
+        self.action.note = f"a resend could not be prepared ({type(exc).__name__})"
+        return Stop("earlier")
 
     def failed(self, exc: Exception) -> Step:
         """Tell the call of an exception."""
@@ -414,7 +453,8 @@ class BasePort:
                 self._identify(action)
                 task.remember_failure(action)
             return
-        if action.lost_answer or (action.state == UNKNOWN and action.lost_end is not None):
+        lost = action.state == UNKNOWN and action.lost_end is not None
+        if lost or action.lost_answer or action.items is not None:
             self._arm()
         elif action.fingerprint is not None:
             MEMORY.forget(action)
@@ -449,7 +489,8 @@ class BasePort:
         return response
 
     def _blamed(self, error: BaseException) -> BaseException:
-        error.recovery = Outcome(self.action)  # type: ignore[attr-defined] # where outcome() looks
+        with suppress(AttributeError, TypeError):  # an exception may refuse new attributes
+            error.recovery = Outcome(self.action)  # type: ignore[attr-defined] # for outcome()
         return error
 
     def _give_read(self) -> Any:
@@ -467,18 +508,20 @@ class BasePort:
         return status in (404, 410) and type(self.plan.verify).__name__ == "Gone"
 
     def _lost_error(self, text: str) -> BaseException:
-        base = getattr(self.lib, self.action.cause or "", self.lib.TransportError)
+        base = getattr(self.lib, self.action.cause or "", None)
+        if not (isinstance(base, type) and issubclass(base, self.lib.TransportError)):
+            base = self.lib.TransportError
         error: BaseException = base(f"{self.action.name}: {text}", request=self.request)
         return error
 
     def _unknown(self, *, refused: bool) -> BaseException:
         action, error = self.action, self.error
         base = self.lib.TransportError if refused or error is None else type(error)
-        known = (
-            "it was done, but its answer was lost"
-            if action.lost_answer
-            else (f"it may or may not have been done ({action.cause})")
-        )
+        known = f"it may or may not have been done ({action.cause})"
+        if action.lost_answer:
+            known = "it was done, but its answer was lost"
+        elif action.items is not None:
+            known = f"it was done in part, {len(action.items[1])} items are missing"
         did = "This repeat was not sent" if refused else f"Sent {_times(action.sends)}"
         advice = "Read the state first: sending it again can do it twice."
         text = f"{action.name}: {known}. {did}. {advice}"
@@ -495,6 +538,10 @@ class BasePort:
 
 def _times(sends: int) -> str:
     return "once" if sends == 1 else f"{sends} times"
+
+
+def _place(url: Any) -> str:
+    return str(url.copy_with(fragment=None))
 
 
 def _bare(url: Any) -> str:

@@ -10,6 +10,7 @@ from httpx_recover._httpx_io import read_body, shelve
 from httpx_recover._httpx_port import BasePort
 from httpx_recover._httpx_view import HOPS, next_hop, read_request
 from httpx_recover._httpx_wire import Cut, is_bound, is_small, tracer
+from httpx_recover._task import outside_block
 from httpx_recover._words import Ask, Note, Send, Step, Wait
 
 
@@ -34,7 +35,10 @@ class SyncPort(BasePort):
         request = self.request
         if step.number > 1:
             shelve(self._spare(), self.lib)
-            self.prepare()
+            try:
+                self.prepare()
+            except Exception as exc:
+                return self.unprepared(exc)
         self.went_out()
         own = request.extensions.get("trace")
         if self.plan.traced:
@@ -69,9 +73,10 @@ class SyncPort(BasePort):
             if question == "confirm":
                 return self.confirmed(self.read(view.url))
             verify = self.plan.verify
-            if not hasattr(verify, "steps"):
+            if hasattr(verify, "steps"):
+                return self.walk(verify.steps(view))
+            with outside_block():
                 return verify(self.read, view)
-            return self.walk(verify.steps(view))
         except Exception as exc:
             return self.verifier_raised(exc)
 

@@ -121,15 +121,20 @@ def _kept(name: str, value: str, key: str | None) -> bool:
     return key is None or value.strip('"') != key
 
 
-def next_hop(request: Any, response: Any) -> Any:
-    """The request that a redirect within the origin asks for, or None."""
+def location_of(request: Any, response: Any) -> Any:
+    """The URL that a redirect points to, or None."""
     location = response.headers.get("location")
     if response.status_code not in REDIRECTS or not location:
         return None
     try:
-        place = request.url.join(location)
+        return request.url.join(location)
     except Exception:  # an unreadable Location, whatever the client calls that
         return None
-    if origin_of(place) != origin_of(request.url):
+
+
+def next_hop(request: Any, response: Any) -> Any:
+    """The request that a redirect within the origin asks for, or None."""
+    place = location_of(request, response)
+    if place is None or origin_of(place) != origin_of(request.url):
         return None
     return type(request)("GET", place, headers=request.headers, extensions=dict(request.extensions))

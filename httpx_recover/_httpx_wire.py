@@ -97,6 +97,14 @@ def identity_of(request: Any, names: tuple[str, ...]) -> str:
     return identity(headers.get(name) for name in ("authorization", "cookie", *names))
 
 
+def asks_for_token(request: Any) -> bool:
+    """Is it a request to a token endpoint (RFC 6749 section 4)? An auth flow makes it, not us."""
+    kind = request.headers.get("content-type", "")
+    return kind.startswith("application/x-www-form-urlencoded") and b"grant_type=" in (
+        body_of(request) or b""
+    )
+
+
 def is_bound(request: Any) -> bool:
     """Are its credentials good for this one request only?"""
     scheme = request.headers.get("authorization", "").partition(" ")[0].lower()

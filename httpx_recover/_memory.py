@@ -9,6 +9,7 @@ be theirs, and each copy is claimed once.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from threading import Lock
 
 from httpx_recover._ledger import OPEN, UNKNOWN, Action
@@ -19,7 +20,14 @@ COUNTED = 4096  # fingerprints counted
 
 def is_open(action: Action) -> bool:
     """Must a repeat of this action still be held back? Also while a call is at work on it."""
-    return action.state == UNKNOWN or action.lost_answer or action.permit or action.busy
+    held = action.state == UNKNOWN or action.lost_answer or action.items is not None
+    return held or action.permit or action.busy
+
+
+def pick(actions: Iterable[Action]) -> Action | None:
+    """Of equal actions the one that a repeat belongs to: one that nobody is at work on, if any."""
+    held = [action for action in actions if is_open(action)]
+    return next((action for action in held if not action.busy), held[0] if held else None)
 
 
 class Memory:
@@ -27,7 +35,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._writes: OrderedDict[tuple[str, str], tuple[Action, float]] = OrderedDict()
+        self._writes: OrderedDict[int, tuple[Action, float]] = OrderedDict()  # by id
         self._known: OrderedDict[str, int] = OrderedDict()
         self._out: dict[str, int] = {}
 
@@ -37,41 +45,28 @@ class Memory:
     def find(self, fingerprint: str, identity: str, now: float) -> Action | None:
         """The unresolved action of these two, or None."""
         with self._lock:
-            self._drop_old(now)
-            action, until = self._writes.get((fingerprint, identity), (None, 0.0))
-            if action is not None and (now >= until or not is_open(action)):
-                del self._writes[fingerprint, identity]
-                return None
-            return action
-
-    def _drop_old(self, now: float) -> None:
-        """What is past costs every write a fingerprint for nothing: the oldest go first."""
-        while self._writes:
-            key, (action, until) = next(iter(self._writes.items()))
-            if now < until and is_open(action):
-                return
-            del self._writes[key]
+            # What is past would cost every write a fingerprint for nothing.
+            for key, (action, until) in list(self._writes.items()):
+                if now >= until or not is_open(action):
+                    del self._writes[key]
+            same = (fingerprint, identity)
+            held = [action for action, _ in self._writes.values()]
+            return pick(each for each in held if (each.fingerprint, each.identity) == same)
 
     def keep(self, action: Action, now: float, seconds: float) -> None:
         """Remember an unresolved action for so many seconds, or for longer if told so before."""
         assert action.fingerprint is not None and action.identity is not None
         with self._lock:
-            key = (action.fingerprint, action.identity)
-            held, until = self._writes.get(key, (action, now))
-            until = max(until, now + seconds) if held is action else now + seconds
-            self._writes[key] = (action, until)
-            self._writes.move_to_end(key)
+            _, until = self._writes.get(id(action), (action, now))
+            self._writes[id(action)] = (action, max(until, now + seconds))
+            self._writes.move_to_end(id(action))
             while len(self._writes) > UNRESOLVED:
                 self._writes.popitem(last=False)
 
     def forget(self, action: Action) -> None:
         """The action is resolved."""
-        if action.fingerprint is None or action.identity is None:
-            return
         with self._lock:
-            key = (action.fingerprint, action.identity)
-            if self._writes.get(key, (None, 0.0))[0] is action:
-                del self._writes[key]
+            self._writes.pop(id(action), None)
 
     def take(self, action: Action) -> bool:
         """Start work on an action, unless another call is at work on it or has just ended it."""

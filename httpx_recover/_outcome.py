@@ -64,4 +64,4 @@ def resolve(x: Any, verdict: Verdict) -> None:
         action.note, action.permit = "absent, seen by the caller", True
     else:
         raise ValueError(f"verdict={verdict!r}: must be Verdict.LANDED or Verdict.ABSENT")
-    action.lost_answer, action.lost_end = False, None
+    action.lost_answer, action.lost_end, action.items = False, None, None

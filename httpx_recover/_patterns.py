@@ -60,7 +60,10 @@ def _place(match: str, pattern: str) -> tuple[re.Pattern[str] | None, re.Pattern
         raise ValueError(f"match={match!r}: a pattern has no query, fragment or space; name a path")
     if pattern.startswith("/"):
         return None, _path(pattern)
-    parts = urlsplit(pattern)
+    try:
+        parts = urlsplit(pattern)
+    except ValueError as wrong:  # a bracket that is not closed
+        raise ValueError(f"match={match!r}: {wrong}; write a host such as [::1]") from None
     if parts.scheme not in _PORTS or not parts.netloc:
         raise ValueError(
             f"match={match!r}: the pattern must be a path that starts with '/' or a URL that "
@@ -69,6 +72,7 @@ def _place(match: str, pattern: str) -> tuple[re.Pattern[str] | None, re.Pattern
     host, colon, port = parts.netloc.lower().rpartition(":")
     if not colon or not port.isdigit():
         host, port = parts.netloc.lower(), str(_PORTS[parts.scheme])
+    host = host.strip("[]")  # clients give the address of IPv6 bare
     host = re.escape(host).replace(r"\*", "[^./:]+")
     return re.compile(f"{parts.scheme}://{host}:{port}"), _path(parts.path or "/")
 

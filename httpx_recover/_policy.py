@@ -129,6 +129,9 @@ class Rule:
         for name in ("safe", "idempotent", "conditional"):
             if getattr(self, name) not in (None, True, False):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be True, False or None")
+        for name in ("dedupes", "confirm"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be True or False")
         if self.key is not None and not isinstance(self.key, Key):
             raise ValueError(f"key={self.key!r}: must be Key.header(...) or Key.none()")
         if self.dedupes and self.key is not None and self.key.name is None:
@@ -186,7 +189,10 @@ def is_async(function: Any) -> bool:
 
 def statuses(name: str, values: Iterable[int]) -> frozenset[int]:
     """Check a set of statuses; `name` is the field that holds it."""
-    found = frozenset((values,) if isinstance(values, int) else values)
+    values = (values,) if isinstance(values, int) else values
+    if not isinstance(values, Iterable):
+        raise ValueError(f"{name}={values!r}: must be statuses such as {{404}}")
+    found = frozenset(values)
     for status in found:
         if not isinstance(status, int) or not 100 <= status <= 599:
             raise ValueError(f"{name}: {status!r} is not a status; use numbers such as {{404}}")
@@ -204,7 +210,10 @@ def _classes(classes: Mapping[int, FailureClass]) -> dict[int, FailureClass]:
 
 
 def _names(field_name: str, names: Iterable[str]) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names)
+    names = (names,) if isinstance(names, str) else names
+    if not isinstance(names, Iterable):
+        raise ValueError(f"{field_name}={names!r}: must be header names")
+    found = tuple(names)
     for name in found:
         if not isinstance(name, str) or not name:
             raise ValueError(f"{field_name}: {name!r} is not a header name")

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from ._words import Applied, FailureClass
+from httpx_recover._words import Applied, FailureClass
 
 End: TypeAlias = tuple[FailureClass, Applied]
 Row: TypeAlias = tuple[End, End]  # on a read, on a write

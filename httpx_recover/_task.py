@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from typing import Any, NamedTuple, Self
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple, Self
 from httpx_recover import _drive
 from httpx_recover._budget import Budget
 from httpx_recover._ledger import DONE, Action, at_once
-from httpx_recover._memory import MEMORY, is_open
+from httpx_recover._memory import MEMORY, is_open, pick
 from httpx_recover._outcome import find_outcome, resolve
 from httpx_recover._policy import Policy
 from httpx_recover._report import Report
@@ -120,6 +122,18 @@ def _restore(own: Scope | None, before: Scope | None) -> None:
         SCOPE.set(_live(before))
 
 
+@contextmanager
+def outside_block() -> Iterator[None]:
+    """What a verifier does is no part of the `call(...)` block that it verifies for."""
+    before = SCOPE.get()
+    if before is not None:
+        SCOPE.set(before._replace(block=None))
+    try:
+        yield
+    finally:
+        SCOPE.set(before)
+
+
 class Task:
     """One unit of work: a budget for recovery, and the report at its end.
 
@@ -137,7 +151,7 @@ class Task:
         self.parent: Task | None = None
         self.budget = Budget(threading.Lock())
         self.actions: list[Action | Success] = []
-        self.unknown: dict[str, Action] = {}
+        self.unknown: dict[str, list[Action]] = {}  # equal writes may be unknown side by side
         self.troubled: dict[tuple[str, str], list[Action]] = {}
         self.mounts: dict[int, Any] = {}
         self._policy = policy
@@ -164,7 +178,7 @@ class Task:
         _restore(self._scope, self._before)
         if exc is not None and not self._is_ours(exc, frozenset()):
             self._aborted = type(exc).__name__
-        for action in list(self.unknown.values()):
+        for action in [each for equal in self.unknown.values() for each in equal]:
             if is_open(action):
                 self._hand_over(action)
         for mount in list(self.mounts.values()):
@@ -195,7 +209,9 @@ class Task:
     def arm(self, action: Action) -> None:
         """A repeat of this action must meet it, also when it ends after the task was left."""
         assert action.fingerprint is not None, "an unknown action is known by its fingerprint"
-        self.unknown[action.fingerprint] = action
+        equal = self.unknown.setdefault(action.fingerprint, [])
+        if not any(each is action for each in equal):
+            equal.append(action)
         if self._left is not None:
             self._hand_over(action)
 
@@ -269,8 +285,8 @@ class Task:
         """The unresolved action with this fingerprint, here or in a task around."""
         each: Task | None = self
         while each is not None:
-            found = each.unknown.get(fingerprint)
-            if found is not None and is_open(found):
+            found = pick(each.unknown.get(fingerprint, ()))
+            if found is not None:
                 return found
             each = each.parent
         return None
@@ -279,8 +295,10 @@ class Task:
         """An action is resolved."""
         each: Task | None = self
         while each is not None:
-            if action.fingerprint is not None and each.unknown.get(action.fingerprint) is action:
-                del each.unknown[action.fingerprint]
+            equal = each.unknown.get(action.fingerprint or "", [])
+            equal[:] = [other for other in equal if other is not action]
+            if not equal:
+                each.unknown.pop(action.fingerprint or "", None)
             each = each.parent
 
     def remember_failure(self, action: Action) -> None:
@@ -314,7 +332,7 @@ def _begun(action: Action | Success) -> float:
 
 
 def _ended(action: Action) -> float:
-    return max(attempt.ended or attempt.started for attempt in action.trail)
+    return max((each.ended or each.started for each in action.trail), default=0.0)
 
 
 def _facts(each: Action | Success, numbers: dict[int, int], task: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from httpx_recover import Applied, FailureClass, Policy, Rule, Verdict
 from httpx_recover._budget import Budget
@@ -13,6 +13,7 @@ from httpx_recover._plan import make_plan
 from httpx_recover._words import Ask, Note, Send, Stop, Wait
 
 NOT_SENT = Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", "ConnectError")
+REFUSED = Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", "RemoteProtocolError")
 LOST = Evidence(FailureClass.UNKNOWN_OUTCOME, Applied.UNKNOWN, "sent", "ReadTimeout")
 READ_LOST = Evidence(FailureClass.TRANSIENT, Applied.UNKNOWN, "sent", "ReadTimeout")
 BAD = Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", "LocalProtocolError")
@@ -35,6 +36,25 @@ class Counting:
         """Never run."""
 
 
+class Based(Counting):
+    """A verifier that counts before the first send as well."""
+
+    baseline = True
+
+
+class End(NamedTuple):
+    """What the ledger says of an action at its end."""
+
+    state: str
+    failure: str
+    applied: str
+    sends: int
+    stop: str | None = None
+    sign: str | None = None
+    note: str | None = None
+    absent_by: str | None = None
+
+
 class Play:
     """One call; `step` is what it wants next, `now` the time."""
 
@@ -46,6 +66,7 @@ class Play:
         policy: Policy | None = None,
         action: Action | None = None,
         budget: Budget | None = None,
+        now: float = 100.0,
         **facts: Any,
     ) -> None:
         policy = policy or Policy()
@@ -53,16 +74,51 @@ class Play:
         facts.setdefault("keyed", plan.rights.dedupes)
         facts.setdefault("shown", "read GET h.example/x")
         self.action = action or Action(method, "http://h.example/x", safe=plan.rights.safe)
-        self.now = 100.0
+        self.now = now
         self.call = Call(self.action, plan.rights, policy, budget or Budget(), **facts)
         self.steps: list[Any] = []
+        self.told: list[str] = []
         self.step: Any = None
         self._take(self.call.begin(self.now))
 
     def _take(self, step: Any) -> Play:
         self.step = step
         self.steps.append(step)
+        self.told.append(self._word(step))
         return self
+
+    def _word(self, step: Any) -> str:
+        match step:
+            case Send():
+                assert self.call.last is not None
+                return "send" if self.call.last.kind == "send" else self.call.last.kind
+            case Wait(seconds):
+                return f"wait {round(seconds, 3):g}"
+            case Ask(question):
+                return f"ask {question}"
+            case Note():
+                return "note"
+        return f"give {step.give}"
+
+    @property
+    def story(self) -> str:
+        """Every step so far, in words."""
+        return ", ".join(self.told)
+
+    @property
+    def end(self) -> End:
+        """The ledger's words on the action."""
+        each = self.action
+        return End(
+            each.state,
+            str(each.failure),
+            str(each.applied),
+            each.sends,
+            each.stop,
+            each.sign,
+            each.note,
+            each.absent_by,
+        )
 
     def answer(self, status: int, wait: float | None = None, *, took: float = 0.1) -> Play:
         assert type(self.step) is Send, self.step
@@ -81,16 +137,28 @@ class Play:
     def note(self) -> Play:
         return self._take(self.call.noted(self.now)) if type(self.step) is Note else self
 
-    def sleep(self, seconds: float | None = None) -> Play:
+    def sleep(self, seconds: float | None = None, *, luck: float = 1.0) -> Play:
+        """Sleep as told; `luck` is the part of the spread that chance adds."""
         assert type(self.step) is Wait, self.step
         if seconds is not None:
             assert round(self.step.seconds, 6) == seconds
-        self.now += self.step.seconds + self.step.spread
+        self.now += self.step.seconds + self.step.spread * luck
         return self._take(self.call.woke(self.now))
 
     def tell(self, verdict: Verdict, stop: str | None = None, question: str = "verify") -> Play:
         assert self.step == Ask(question), self.step
         return self._take(self.call.told(self.now, verdict, stop))
+
+    def look(self, verdict: Verdict) -> Play:
+        """Tell the verifier's next look, after the wait for it if there is one."""
+        if type(self.step) is Wait:
+            self.sleep(luck=0.0)
+        return self.tell(verdict)
+
+    def cancel(self, *, sent: bool = True) -> Play:
+        """The caller goes away."""
+        self.call.abandoned(self.now, "CancelledError", sent=sent)
+        return self
 
     def ends(self, give: str, state: str, stop: str | None = None) -> Action:
         """The call has stopped like this."""
@@ -99,4 +167,12 @@ class Play:
         return self.action
 
 
+def again(play: Play, method: str | None = None, rule: Rule | None = None, **facts: Any) -> Play:
+    """The program asks once more for what `play` left behind."""
+    facts.setdefault("now", play.now)
+    return Play(method or play.action.method, rule, action=play.action, **facts)
+
+
 VERIFYING = Rule(verify=found)
+READ = "read GET h.example/x"
+PLACE = "GET h.example/x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 from httpx_recover import Verdict
 from httpx_recover._ledger import Outcome, at_once
@@ -53,3 +54,32 @@ def test_an_outcome_travels_as_what_was_known() -> None:
     assert copy.report.status == "done"
     bare = Play("POST").action
     assert str(Outcome(bare)).startswith("POST h.example/x: unknown, unknown_outcome, applied")
+
+
+def test_an_outcome_says_how_a_call_ended() -> None:
+    play = Play("POST", VERIFYING).lose().sleep().tell(Verdict.LANDED)
+    play.action.key = "key-1"
+    done = Outcome(play.action)
+    assert done.action is play.action
+    assert (done.failure, done.applied, done.stopped_by, done.wait) == ("ok", "yes", None, None)
+    assert (done.verified_by, done.evidence, done.key) == (
+        "read GET h.example/x",
+        "first try",
+        "key-1",
+    )
+    assert [each["cause"] for each in done.attempts] == ["ReadTimeout"]
+    assert "verified by read GET h.example/x" in str(done)
+    limited = Outcome(Play("POST").answer(429, 3600.0).action)
+    assert (limited.failure, limited.applied, limited.stopped_by, limited.wait) == (
+        "rate_limit",
+        "no",
+        "wait_too_long",
+        3600.0,
+    )
+
+
+def test_the_outcome_of_a_call_that_succeeded_at_once_is_made_when_asked_for() -> None:
+    request = SimpleNamespace(method="GET", url="http://h.example/x")
+    lazy = Outcome(request, 204)
+    assert (lazy.action, lazy.failure, lazy.applied) == (None, "ok", "yes")
+    assert (lazy.verified_by, lazy.evidence) == ("answer 204", "first try")

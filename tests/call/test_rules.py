@@ -244,6 +244,18 @@ def test_a_trusted_key_is_evidence_within_its_window() -> None:
     assert tight.sleep().ends("unknown", "unknown", "no_evidence")
 
 
+def test_that_the_last_attempt_did_nothing_does_not_outlive_the_key() -> None:
+    short = Rule(dedupes=True, window=6.0)
+    play = Play("POST", short).lose().sleep(1.0).answer(429)
+    assert play.sleep().answer(201).ends("response", "done")
+    play = Play("POST", Rule(dedupes=True, window=3.0)).lose().sleep(1.0).answer(429)
+    assert play.ends("earlier", "unknown", "no_evidence").sends == 2
+    play = Play("POST", Rule(dedupes=True, window=3.0)).lose().sleep(1.0).lose(NOT_SENT)
+    assert play.ends("earlier", "unknown", "no_evidence").sends == 2
+    free = Play("POST", Rule(dedupes=True, window=1.0)).answer(429).sleep().answer(201)
+    assert free.ends("response", "done")  # nothing is unknown: no key is needed
+
+
 def test_an_unexplained_conflict_is_asked_again_once_under_the_key() -> None:
     play = Play("POST", KEYED).answer(409).sleep().answer(409)
     assert play.ends("response", "unknown", "final").sends == 2
@@ -345,7 +357,8 @@ def test_items_are_reported_and_never_resent() -> None:
     action = Play("POST", VERIFIED).lose().sleep().tell(part).ends("unknown", "failed", "unclear")
     assert (action.failure, action.items) == ("partial", (("a",), ("b",)))
     whole = Play("POST", VERIFIED).answer(503).sleep().tell(Verdict.PARTIAL(["a"], []))
-    assert whole.ends("response", "done", "unclear")
+    assert whole.ends("read", "done").applied is Applied.YES
+    assert Play("POST", VERIFIED, action=action).step == Stop("refused")
 
 
 def test_a_verifier_has_the_last_word_when_a_key_runs_out() -> None:
@@ -442,7 +455,7 @@ def test_no_look_past_the_limits() -> None:
     assert late.ends("unknown", "unknown", "deadline")
     far = Play("POST", VERIFIED).answer(503, 3600.0)
     assert far.ends("response", "unknown", "wait_too_long")
-    spent = Play("POST", VERIFIED, policy=Policy(recovery_calls=0)).lose().sleep()
+    spent = Play("POST", VERIFIED, policy=Policy(recovery_calls=0)).lose()
     assert spent.ends("unknown", "unknown", "recovery_calls")
     play = Play("POST", VERIFIED).lose()
     play.now += 500

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import inspect
 import socket
 import ssl
 import threading
@@ -11,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import h2.config
+import h2.connection
 import h2.errors
 import h2.events
 import httpx
@@ -22,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from httpx_recover import Applied, FailureClass
-from httpx_recover._evidence import Phase, judge
+from httpx_recover._evidence import Evidence, Phase, judge
 
 F = FailureClass
 LOST = {True: F.TRANSIENT, False: F.UNKNOWN_OUTCOME}
@@ -39,25 +43,33 @@ def phase(*, sent: bool = False, connected: bool = True, stream: int | None = No
     return found
 
 
+BY_TYPE = {
+    "UnsupportedProtocol": F.BAD_INPUT,
+    "InvalidURL": F.BAD_INPUT,
+    "LocalProtocolError": F.BAD_INPUT,
+    "PoolTimeout": F.TRANSIENT,
+    "ConnectError": F.TRANSIENT,
+    "ConnectTimeout": F.TRANSIENT,
+    "ProxyError": F.TRANSIENT,
+}
+BY_PHASE = ("ReadTimeout", "WriteTimeout", "ReadError", "WriteError", "CloseError") + (
+    "RemoteProtocolError",
+)
+
+
+@BOTH
+def test_the_two_lists_name_every_failure_of_the_transport(library: Any) -> None:
+    kinds = [each for each in vars(library).values() if inspect.isclass(each)]
+    failures = [each for each in kinds if issubclass(each, library.TransportError)]
+    ends = {each.__name__ for each in failures if not set(each.__subclasses__()) & set(kinds)}
+    ends -= {"SSEError"}  # raised by a reader of events, long after the transport
+    assert ends | {"InvalidURL"} == {*BY_TYPE, *BY_PHASE}
+
+
 @BOTH
 @pytest.mark.parametrize("safe", [True, False])
 @pytest.mark.parametrize(
-    ("name", "untraced"),
-    [
-        ("UnsupportedProtocol", F.BAD_INPUT),
-        ("InvalidURL", F.BAD_INPUT),
-        ("LocalProtocolError", F.BAD_INPUT),
-        ("PoolTimeout", F.TRANSIENT),
-        ("ConnectError", F.TRANSIENT),
-        ("ConnectTimeout", F.TRANSIENT),
-        ("ProxyError", F.TRANSIENT),
-        ("ReadTimeout", None),
-        ("WriteTimeout", None),
-        ("ReadError", None),
-        ("WriteError", None),
-        ("CloseError", None),
-        ("RemoteProtocolError", None),
-    ],
+    ("name", "untraced"), [*BY_TYPE.items(), *((name, None) for name in BY_PHASE)]
 )
 def test_every_exception_of_the_clients(
     library: Any, name: str, untraced: FailureClass | None, safe: bool
@@ -68,6 +80,7 @@ def test_every_exception_of_the_clients(
     assert found.recoverable
     if untraced is not None:
         assert found[:3] == (untraced, Applied.NO, "not_sent")
+        assert judge(exc, phase(), safe=safe, real=False) == found
         return
     assert found[:3] == (LOST[safe], Applied.UNKNOWN, "unknown")
     assert judge(exc, phase(), safe=safe, real=False)[:3] == (F.TRANSIENT, Applied.NO, "not_sent")
@@ -92,6 +105,67 @@ def test_what_is_no_transport_failure_is_never_repeated() -> None:
         assert found.failure is F.TRANSIENT
     assert judge(ValueError(), phase(), safe=False, real=True)[:2] == (F.TRANSIENT, Applied.NO)
     assert judge(TimeoutError(), None, safe=False, real=True).recoverable
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["PoolTimeout", "ConnectError", "ConnectTimeout", "ProxyError"])
+def test_these_types_are_raised_only_before_a_send_of_their_own(library: Any, name: str) -> None:
+    # The client itself sent before, was refused by a GOAWAY, and could not connect again.
+    found = judge(getattr(library, name)("x"), phase(sent=True), safe=False, real=True)
+    assert found[:3] == (F.TRANSIENT, Applied.NO, "not_sent")
+
+
+@pytest.mark.parametrize("exc", [KeyboardInterrupt(), asyncio.CancelledError(), MemoryError()])
+def test_who_gives_up_is_told_what_may_have_been_sent(exc: BaseException) -> None:
+    early = judge(exc, phase(), safe=False, real=True)
+    assert (early.applied, early.phase, early.recoverable) == (Applied.NO, "not_sent", False)
+    late = judge(exc, phase(sent=True), safe=False, real=True)
+    assert (late.failure, late.applied) == (F.UNKNOWN_OUTCOME, Applied.UNKNOWN)
+    assert (late.cause, late.recoverable) == (type(exc).__name__, False)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["TooManyRedirects", "DecodingError"])
+def test_what_the_client_makes_of_an_answer_is_no_failure_of_the_transport(
+    library: Any, name: str
+) -> None:
+    found = judge(getattr(library, name)("x"), phase(sent=True), safe=False, real=True)
+    assert (found.applied, found.recoverable, found.cause) == (Applied.UNKNOWN, False, name)
+
+
+def test_a_connect_to_a_proxy_is_not_the_request() -> None:
+    for method in (b"CONNECT", "CONNECT"):
+        seen = phase()
+        tunnel = httpx.Request("GET", "http://h/")
+        tunnel.method = method  # type: ignore[assignment] # httpcore gives bytes
+        seen.event("http11.send_request_headers.started", {"request": tunnel})
+        assert (seen.sent, seen.sends) == (False, 0)
+        assert judge(httpx.ReadTimeout("x"), seen, safe=False, real=False).applied is Applied.NO
+        seen.event("http11.send_request_headers.started", {"request": httpx.Request("GET", "/")})
+        assert (seen.sent, seen.sends) == (True, 1)
+
+
+@pytest.mark.parametrize("name", ["connection.connect_tcp", "proxy.start_tls", "socks5.connect"])
+def test_a_connection_begun_makes_silence_a_proof(name: str) -> None:
+    seen = Phase()
+    seen.event(f"{name}.started", {})
+    assert judge(httpx.ReadError("x"), seen, safe=False, real=False).applied is Applied.NO
+
+
+def test_a_second_send_by_the_client_itself_begins_anew() -> None:
+    exc, seen = httpx.LocalProtocolError("x"), phase(sent=True)
+    seen.event("http11.send_request_headers.failed", {"exception": exc})
+    assert seen.headers_failed_locally
+    seen.event("http2.send_request_headers.started", {"stream_id": 3})
+    assert (seen.sends, seen.stream_id, seen.headers_failed_locally) == (2, 3, False)
+    assert judge(exc, seen, safe=False, real=True).applied is Applied.UNKNOWN
+
+
+def test_under_http2_a_local_error_while_sending_proves_nothing() -> None:
+    exc, seen = httpx.LocalProtocolError("x"), phase(sent=True, stream=1)
+    seen.event("http2.send_request_headers.failed", {"exception": exc})
+    assert judge(exc, seen, safe=False, real=True).applied is Applied.UNKNOWN
+    assert judge(exc, phase(stream=1), safe=False, real=True).failure is F.BAD_INPUT
 
 
 def test_a_rule_of_http_broken_before_or_after_the_headers() -> None:
@@ -135,7 +209,12 @@ def test_http2_takes_requests_back(library: Any) -> None:
     ours = phase(sent=True, stream=5)
     refused = (F.TRANSIENT, Applied.NO, "refused")
     assert judge(reset(7), ours, safe=False, real=True)[:3] == refused
-    assert judge(reset(8), ours, safe=False, real=True).applied is Applied.UNKNOWN
+    for code in (0, 2, 8, 11):
+        assert judge(reset(code), ours, safe=False, real=True)[:3] == (
+            *(F.UNKNOWN_OUTCOME, Applied.UNKNOWN, "sent"),
+        )
+    assert judge(reset(7), None, safe=True, real=False)[:3] == refused
+    assert judge(goaway(7), ours, safe=False, real=True).applied is Applied.UNKNOWN
     assert judge(goaway(0), None, safe=False, real=True)[:3] == refused
     assert judge(goaway(3), ours, safe=False, real=True)[:3] == refused
     assert judge(goaway(5), ours, safe=False, real=True).applied is Applied.UNKNOWN
@@ -182,7 +261,13 @@ def serving(play: Callable[[socket.socket], None]) -> Iterator[int]:
         thread.join(5)
 
 
-def attempt(library: Any, url: str, **settings: Any) -> Any:
+def drain(connection: socket.socket) -> None:
+    """Read, and say nothing, until the client gives up."""
+    while connection.recv(65536):
+        continue
+
+
+def attempt(library: Any, url: str, **settings: Any) -> tuple[Evidence, Phase]:
     seen = Phase()
     with library.Client(timeout=0.5, trust_env=False, **settings) as client:
         try:
@@ -197,8 +282,8 @@ def test_a_refused_port(library: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     found, seen = attempt(library, f"http://127.0.0.1:{port}/")
-    assert found[:3] == (F.TRANSIENT, Applied.NO, "not_sent")
-    assert not seen.sent
+    assert found == (F.TRANSIENT, Applied.NO, "not_sent", "ConnectError", True)
+    assert (seen.connected, seen.sent) == (True, False)
 
 
 @BOTH
@@ -212,32 +297,85 @@ def test_a_cut_after_the_request(library: Any) -> None:
 @BOTH
 def test_a_handshake_against_a_plain_server(library: Any) -> None:
     with serving(lambda connection: connection.sendall(b"HTTP/1.1 400 X\r\n\r\n")) as port:
-        found, _ = attempt(library, f"https://127.0.0.1:{port}/")
-    assert found[:3] == (F.TRANSIENT, Applied.NO, "not_sent")
+        found, seen = attempt(library, f"https://127.0.0.1:{port}/")
+    assert found == (F.TRANSIENT, Applied.NO, "not_sent", "ConnectError", True)
+    assert not seen.sent
+
+
+@BOTH
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_silent_server(library: Any, sent: bool) -> None:
+    with serving(drain) as port:
+        # Silence in the handshake of TLS, and after the request.
+        found, seen = attempt(library, f"http{'' if sent else 's'}://127.0.0.1:{port}/")
+    assert seen.sent is sent
+    if sent:
+        assert found[:4] == (F.UNKNOWN_OUTCOME, Applied.UNKNOWN, "sent", "ReadTimeout")
+    else:
+        assert found[:4] == (F.TRANSIENT, Applied.NO, "not_sent", "ConnectTimeout")
 
 
 @BOTH
 @pytest.mark.parametrize(
-    ("answer", "failure"),
+    ("end", "applied", "known"),
     [
-        (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", F.AUTH),
-        (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", F.TRANSIENT),
-        (b"", F.TRANSIENT),
+        ("REFUSED_STREAM", Applied.NO, "refused"),
+        ("CANCEL", Applied.UNKNOWN, "sent"),
+        ("GOAWAY 0", Applied.NO, "refused"),
+        ("GOAWAY 1", Applied.UNKNOWN, "sent"),
     ],
 )
+def test_a_real_server_takes_a_request_back(
+    library: Any, end: str, applied: Applied, known: str
+) -> None:
+    def serve(connection: socket.socket) -> None:
+        speaker = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+        speaker.initiate_connection()
+        connection.sendall(speaker.data_to_send())
+        while not any(
+            isinstance(event, h2.events.RequestReceived)
+            for event in speaker.receive_data(connection.recv(65536))
+        ):
+            continue
+        if end.startswith("GOAWAY"):
+            speaker.close_connection(last_stream_id=int(end[-1]))
+        else:
+            speaker.reset_stream(1, h2.errors.ErrorCodes[end])
+        connection.sendall(speaker.data_to_send())
+        drain(connection)
+
+    with serving(serve) as port:
+        url = f"http://127.0.0.1:{port}/"
+        found, seen = attempt(library, url, http1=False, http2=True)
+    assert found[1:4] == (applied, known, "RemoteProtocolError")
+    assert (seen.sends, seen.stream_id) == (1, 1)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("answer", "failure", "cause"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", F.AUTH, "ProxyError"),
+        (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", F.TRANSIENT, "ProxyError"),
+        (b"silence", F.TRANSIENT, "ReadTimeout"),
+        (b"", F.TRANSIENT, "RemoteProtocolError"),
+    ],
+    ids=["407", "502", "silent", "closes"],
+)
 def test_a_proxy_that_refuses_is_silent_or_closes(
-    library: Any, answer: bytes, failure: FailureClass
+    library: Any, answer: bytes, failure: FailureClass, cause: str
 ) -> None:
     def proxy(connection: socket.socket) -> None:
         connection.recv(65536)
-        connection.sendall(answer)
-        if not answer:
-            connection.recv(65536)  # silent until the client gives up
+        if answer == b"silence":
+            drain(connection)
+        elif answer:
+            connection.sendall(answer)
 
     with serving(proxy) as port:
         found, seen = attempt(library, "https://api.example.com/", proxy=f"http://127.0.0.1:{port}")
-    assert found[:3] == (failure, Applied.NO, "not_sent")
-    assert not seen.sent
+    assert found == (failure, Applied.NO, "not_sent", cause, True)
+    assert (seen.connected, seen.sent) == (True, False)
 
 
 @pytest.fixture(scope="module")
@@ -275,15 +413,19 @@ def test_certificates_are_a_matter_of_credentials(
         context.load_verify_locations(certificate)
 
     def serve(connection: socket.socket) -> None:
-        try:
-            with context.wrap_socket(connection, server_side=True) as secure:
-                secure.recv(65536)
-        except ssl.SSLError:
-            connection.recv(65536)
+        # A second handle keeps the connection open when the handshake fails, so that the alert
+        # is not overtaken by a reset.
+        with connection.dup() as kept:
+            with suppress(ssl.SSLError):
+                context.wrap_socket(connection, server_side=True).close()
+            drain(kept)
 
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     with serving(serve) as port:
         verify: Any = trusting if wanted else True
-        found, _ = attempt(library, f"https://127.0.0.1:{port}/", verify=verify)
-    assert found[:2] == (F.AUTH, Applied.NO)
+        found, seen = attempt(library, f"https://127.0.0.1:{port}/", verify=verify)
+    # Under TLS 1.3 our side is done before the server asks: the alert comes after the request.
+    cause = "ReadError" if wanted else "ConnectError"
+    assert found[:4] == (F.AUTH, Applied.NO, "not_sent", cause)
+    assert seen.sent is wanted

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from httpx_recover import FailureClass, Key, Policy, Rule, verify
-from httpx_recover._plan import make_plan, make_routes
 from httpx_recover._policy import check_colour, is_async
 
 
@@ -33,6 +32,17 @@ from httpx_recover._policy import check_colour, is_async
         ("backoff", (1.0, -2.0)),
         ("confirm_missing", 1),
         ("key", "Idempotency-Key"),
+        ("key", None),
+        ("attempts", "3"),
+        ("attempts", None),
+        ("recovery_calls", 2.0),
+        ("deadline", -1),
+        ("deadline", None),
+        ("deadline", True),
+        ("settle", float("inf")),
+        ("backoff", ("1",)),
+        ("backoff", (float("inf"),)),
+        ("confirm_missing", None),
     ],
 )
 def test_a_bad_limit_names_itself(name: str, value: Any) -> None:
@@ -40,6 +50,33 @@ def test_a_bad_limit_names_itself(name: str, value: Any) -> None:
         Policy(**{name: value})
     with pytest.raises(ValueError, match=name):
         Policy().with_limits({name: value})
+
+
+def test_the_limits_nobody_set_are_the_contracts() -> None:
+    assert Policy() == Policy(
+        attempts=3,
+        recovery_calls=10,
+        deadline=120.0,
+        backoff=(1.0, 2.0),
+        jitter=0.5,
+        settle=2.0,
+        confirm_missing=True,
+        key=Key.header("Idempotency-Key"),
+    )
+
+
+def test_a_limit_at_its_edge_is_one() -> None:
+    policy = Policy(attempts=1, recovery_calls=0, deadline=0.001, jitter=0, settle=0, backoff=(0,))
+    assert [policy.pause(retry) for retry in (1, 9)] == [0, 0]
+
+
+def test_a_single_limit_replaces_one_field_of_a_copy() -> None:
+    policy = Policy(attempts=5)
+    assert policy.with_limits({}) == policy
+    assert policy.with_limits({"deadline": 30, "settle": None}) == Policy(
+        attempts=5, deadline=30, settle=None
+    )
+    assert policy.deadline == 120.0
 
 
 def test_a_policy_is_plain_data() -> None:
@@ -73,6 +110,25 @@ def test_a_policy_is_plain_data() -> None:
         ("prepare", "sign", "prepare"),
         ("identity", ("",), "identity"),
         ("settle", -1, "settle"),
+        ("match", None, "match=None"),
+        ("key", Key, "key="),
+        ("dedupes", "no", "dedupes='no': must be True or False"),
+        ("dedupes", None, "dedupes=None"),
+        ("confirm", "x", "confirm='x': must be True or False"),
+        ("window", "60", "window='60'"),
+        ("window", float("nan"), "window"),
+        ("verify", 3, "verify=3"),
+        ("expect", None, "expect=None: must be statuses"),
+        ("expect", 42, "expect: 42"),
+        ("expect", "404", "expect: '.' is not a status"),
+        ("expect", (600,), "expect: 600"),
+        ("classes", {"409": FailureClass.OK}, "classes: '409' is not a status"),
+        ("classes", None, "classes=None"),
+        ("attempts", 1.0, "attempts=1.0"),
+        ("identity", None, "identity=None: must be header names"),
+        ("identity", (b"X-Org",), "identity: b'X-Org' is not a header name"),
+        ("settle", "2", "settle='2'"),
+        ("settle", True, "settle=True"),
     ],
 )
 def test_a_bad_fact_names_itself(name: str, value: Any, told: str) -> None:
@@ -96,6 +152,45 @@ def test_a_rule_says_only_what_it_says() -> None:
         "identity": ("X-Org",),
     }
     assert Rule(settle=None).said() == {"settle": None}
+    assert Rule(safe=None, settle=..., classes={}, expect=(), identity=()).said() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("safe", False),
+        ("idempotent", False),
+        ("conditional", False),
+        ("settle", 0),
+        ("settle", None),
+        ("key", Key.none()),
+        ("dedupes", True),
+        ("window", 60),
+        ("attempts", 1),
+        ("verify", verify.gone()),
+        ("prepare", print),
+    ],
+)
+def test_what_is_said_is_kept_even_when_it_is_false_or_nothing(name: str, value: Any) -> None:
+    assert Rule(**{name: value}).said() == {name: value}
+
+
+def test_a_rule_keeps_its_collections_from_later_changes() -> None:
+    expect, classes, identity = {404}, {409: FailureClass.IN_PROGRESS}, ["X-Org"]
+    rule = Rule(expect=expect, classes=classes, identity=identity)
+    expect.add(500)
+    classes.clear()
+    identity.clear()
+    assert (rule.expect, rule.identity) == (frozenset({404}), ("X-Org",))
+    assert rule.classes == {409: FailureClass.IN_PROGRESS}
+
+
+def test_a_verifier_is_a_function_or_one_of_ours() -> None:
+    class Ready:
+        steps = ()
+
+    for each in (print, verify.same(), Ready()):
+        assert Rule(verify=each, confirm=True).verify is each
 
 
 def test_coroutine_functions_are_recognised_in_every_dress() -> None:
@@ -111,57 +206,3 @@ def test_coroutine_functions_are_recognised_in_every_dress() -> None:
     check_colour(lambda read, call: None)
     check_colour(verify.gone())
     check_colour(None)
-
-
-# ------------------------------------------------------------------ plans
-
-
-def plan(method: str, *layers: Rule, policy: Policy | None = None) -> Any:
-    return make_plan(method, policy or Policy(), *(each.said() for each in layers))
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "QUERY"])
-def test_safe_methods_are_reads(method: str) -> None:
-    found = plan(method)
-    assert found.rights.safe
-    assert found.light
-    assert found.key.name is None
-
-
-def test_writes_by_method() -> None:
-    put, post = plan("PUT"), plan("POST")
-    assert (put.rights.idempotent, put.traced, put.light, put.key.name) == (True, False, True, None)
-    assert (post.rights.idempotent, post.traced, post.light) == (False, True, False)
-    assert post.key.name == "Idempotency-Key"
-    assert not plan("LOCK").rights.idempotent
-
-
-def test_a_get_declared_a_write_loses_the_promise_of_its_method() -> None:
-    found = plan("GET", Rule(safe=False))
-    assert not found.rights.idempotent
-    assert found.traced
-    assert plan("PUT", Rule(safe=False)).rights.idempotent
-    assert plan("PUT", Rule(idempotent=False)).traced
-
-
-def test_a_post_declared_a_read_is_one() -> None:
-    found = plan("POST", Rule(safe=True, dedupes=True))
-    assert found.rights.safe
-    assert found.key.name is None
-    assert not found.rights.dedupes
-
-
-def test_later_layers_are_stronger_and_the_rest_shines_through() -> None:
-    found = plan("POST", Rule(attempts=5, settle=1), Rule(attempts=2, key=Key.header("X")))
-    assert (found.rights.attempts, found.rights.settle, found.key.name) == (2, 1, "X")
-    assert plan("DELETE", Rule(dedupes=True)).key.name == "Idempotency-Key"
-    assert plan("POST", policy=Policy(key=Key.none())).key.name is None
-    assert plan("POST", Rule(settle=None)).rights.settle is None
-
-
-def test_routes_are_rules() -> None:
-    rule = Rule("POST /x")
-    assert make_routes(rule)[0].rule is rule
-    assert make_routes([rule, rule])[1].pattern.method == "POST"
-    with pytest.raises(ValueError, match="is not a Rule"):
-        make_routes(["POST /x"])  # type: ignore[list-item]

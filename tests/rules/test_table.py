@@ -41,11 +41,23 @@ def test_every_status_has_its_class(status: int, safe: bool) -> None:
     assert classify(status, safe=safe) == expected(status, safe)
 
 
-@pytest.mark.parametrize("status", [0, 42, 600, 999])
+@pytest.mark.parametrize("status", [-200, -1, 0, 42, 99, 600, 999, 10**30])
 def test_what_is_no_status_proves_nothing(status: int) -> None:
     assert classify(status, safe=False) == (FailureClass.UNKNOWN_OUTCOME, Applied.UNKNOWN)
+    assert classify(status, safe=True) == (FailureClass.TRANSIENT, Applied.UNKNOWN)
 
 
-def test_too_large_for_now_is_a_rate_limit() -> None:
-    assert classify(413, safe=False, retry_after=True)[0] is FailureClass.RATE_LIMIT
-    assert classify(414, safe=False, retry_after=True)[0] is FailureClass.BAD_INPUT
+@pytest.mark.parametrize("safe", [True, False])
+def test_too_large_for_now_is_a_rate_limit(safe: bool) -> None:
+    assert classify(413, safe=safe, retry_after=True) == (FailureClass.RATE_LIMIT, Applied.NO)
+    assert classify(413, safe=safe) == (FailureClass.BAD_INPUT, Applied.NO)
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_a_wait_changes_the_meaning_of_no_other_status(safe: bool) -> None:
+    changed = [
+        status
+        for status in range(100, 600)
+        if classify(status, safe=safe, retry_after=True) != classify(status, safe=safe)
+    ]
+    assert changed == [413]

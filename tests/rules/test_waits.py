@@ -86,7 +86,58 @@ def test_nothing_said() -> None:
     assert wait(None) is None
 
 
+def test_a_date_is_measured_against_the_responses_own_date() -> None:
+    later = "Sun, 06 Nov 1994 08:50:37 GMT"
+    assert wait(later) == 60  # by our clock
+    assert wait(later, date="Sun, 06 Nov 1994 08:50:07 GMT") == 30
+    assert wait(later, date="Sunday, 06-Nov-94 08:50:07 GMT") == 30
+    assert wait(later, date="Sun Nov  6 08:50:07 1994") == 30
+    assert wait(later, date="Sun, 06 Nov 1994 09:00:00 GMT") == 0
+    assert wait(later, date="2026-12-01T06:00:00Z") == 60
+    assert wait("7", date="Sun, 06 Nov 1994 09:00:00 GMT") == 7  # a number needs no clock
+
+
+def test_the_largest_number_and_the_first_that_is_none() -> None:
+    assert wait("9" * 308) == float("9" * 308)
+    assert wait("9" * 309) is None
+    assert wait("Fri, 31 Dec 9999 23:59:59 GMT") == 253402300799 - NOW
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Sun, 06 Nov 1994 08:49:60 GMT", 23),
+        ("Sunday, 06-Nov-94 08:49:60 GMT", 23),
+        ("Sun Nov  6 23:59:60 1994", 54623),  # the first moment of the next day
+        ("Sun, 06 Nov 1994 08:49:61 GMT", None),
+        ("Sun, 06 Nov 1994 08:60:00 GMT", None),
+    ],
+)
+def test_a_leap_second_is_the_moment_after(text: str, seconds: float | None) -> None:
+    assert wait(text) == seconds
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "  \t ", "\r\n"])
+def test_white_space_of_http_around_a_value_is_none_of_it(space: str) -> None:
+    for text, seconds in (("7", 7), ("Sun, 06 Nov 1994 08:50:07 GMT", 30)):
+        assert wait(space + text + space) == seconds
+    assert wait(None, retry_after_ms=f"{space}1500{space}") == 1.5
+    assert wait(space) is None
+
+
+@pytest.mark.parametrize("field", ["retry_after_ms", "x_ms_retry_after_ms"])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1500", 1.5), ("0", 0), ("0.5", 0.0005), ("-5", None), ("inf", None), (DATE, None)],
+)
+def test_milliseconds_are_a_plain_number(field: str, text: str, seconds: float | None) -> None:
+    assert wait(None, **{field: text}) == seconds
+
+
 def test_milliseconds_and_the_longest_statement() -> None:
+    assert wait("0", retry_after_ms="0") == 0
+    assert wait("garbage", retry_after_ms="1500", x_ms_retry_after_ms="3000") == 3
+    assert wait("garbage", retry_after_ms="garbage") is None
     assert wait(None, retry_after_ms="1500") == 1.5
     assert wait("1", x_ms_retry_after_ms="2500.5") == 2.5005
     assert wait("9", retry_after_ms="1500") == 9
@@ -106,7 +157,25 @@ def test_the_last_year_of_the_window_counts_to_the_day() -> None:
     assert after == http_date("Sun, 07 Nov 1944 08:49:37 GMT", NOW)
 
 
-@given(st.text() | st.from_regex(r"[ -~]{1,40}"), st.text(), st.floats(0, 4e9))
-def test_nothing_a_server_says_raises(text: str, date: str, now: float) -> None:
-    found = wait(text, now=now, date=date, retry_after_ms=text)
+@pytest.mark.parametrize("now", [-1e11, 253402300800.0, 1e300, float("inf"), float("nan")])
+def test_a_clock_of_ours_that_is_out_of_bounds_places_no_short_year(now: float) -> None:
+    assert http_date("Sunday, 06-Nov-94 08:49:37 GMT", now) is None
+    assert http_date(DATE, now) == NOW
+
+
+NUMBERS = st.from_regex(r"[-+]?[0-9]{0,400}(\.[0-9]{0,3})?(e[0-9]{1,3})?", fullmatch=True)
+NEARLY_DATES = st.from_regex(
+    r"(Sun, [0-9]{2} (Nov|Feb|Foo) [0-9]{4,5} [0-9]{2}:[0-9]{2}:[0-6][0-9] GMT"
+    r"|Sunday, [0-9]{2}-(Nov|Feb)-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-6][0-9] GMT"
+    r"|Sun (Nov|Feb) [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-6][0-9] [0-9]{4})",
+    fullmatch=True,
+)
+SAID = st.text() | st.from_regex(r"[ -~]{1,40}") | NUMBERS | NEARLY_DATES
+
+
+@given(SAID, SAID, SAID, SAID, st.floats(-1e12, 1e12))
+def test_nothing_a_server_says_raises(
+    text: str, date: str, first: str, second: str, now: float
+) -> None:
+    found = wait(text, now=now, date=date, retry_after_ms=first, x_ms_retry_after_ms=second)
     assert found is None or (isfinite(found) and found >= 0)

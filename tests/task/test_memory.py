@@ -49,9 +49,22 @@ def test_being_kept_again_never_shortens_the_time() -> None:
     assert memory.find("a", "me", 50.0) is action
     memory.keep(action, 50.0, 100.0)
     assert memory.find("a", "me", 149.0) is action
-    other = unresolved()
-    memory.keep(other, 0.0, 5.0)
-    assert memory.find("a", "me", 6.0) is None
+    other = Memory()
+    other.keep(unresolved(), 0.0, 5.0)
+    assert other.find("a", "me", 6.0) is None
+
+
+def test_equal_unknown_writes_are_held_side_by_side() -> None:
+    memory, one, two = Memory(), unresolved(), unresolved()
+    for action in (one, two):
+        memory.keep(action, 0.0, 100.0)
+    assert memory.find("a", "me", 1.0) is one
+    assert memory.take(one)
+    assert memory.find("a", "me", 1.0) is two  # nobody is at work on that one
+    assert memory.take(two)
+    assert memory.find("a", "me", 1.0) is one
+    memory.forget(one)
+    assert memory.find("a", "me", 1.0) is two
 
 
 def test_a_resolved_action_is_not_found() -> None:
