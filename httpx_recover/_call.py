@@ -166,7 +166,7 @@ class Call:
         if cut and self.rights.safe and failure in _ANSWERED:
             failure = last.failure = FailureClass.TRANSIENT  # half an answer is none
             last.phase = "body cut"
-        elif cut and failure is FailureClass.OK:
+        elif cut and failure is FailureClass.OK and status < 300:  # a redirect is no end
             last.phase = "body cut"
             return self._answer_lost(now, status)
         return self._judged(now, failure, applied, wait)

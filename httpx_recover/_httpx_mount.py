@@ -301,13 +301,11 @@ def recover_client(client: Any, mount: Any, policy: Policy | None, rules: Any) -
     Raises:
         ValueError: it was recovered before, with other settings.
     """
-    wanted = (
-        mount(client._transport, policy=policy, rules=rules)
-        if not isinstance(client._transport, Mount)
-        else mount(client._transport.inner, policy=policy, rules=rules)
-    )
-    if isinstance(client._transport, Mount):
-        if client._transport.settings() != wanted.settings():
+    below = client._transport
+    held = below if isinstance(below, Mount) else None
+    wanted = mount(below if held is None else held.inner, policy=policy, rules=rules)
+    if held is not None:
+        if held.settings() != wanted.settings():
             raise ValueError(
                 "recover(): this client was recovered before with other settings; make a new "
                 "client, or give all settings at once"

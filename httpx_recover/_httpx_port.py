@@ -16,7 +16,7 @@ from httpx_recover._budget import Budget
 from httpx_recover._call import Call
 from httpx_recover._errors import UnknownOutcome, as_client_error
 from httpx_recover._evidence import Evidence, Phase, judge
-from httpx_recover._httpx_view import CallView, location_of, twin_of
+from httpx_recover._httpx_view import REDIRECTS, CallView, location_of
 from httpx_recover._httpx_wire import (
     asks_for_token,
     fresh_copy,
@@ -44,7 +44,16 @@ class Mark(NamedTuple):
     key: str | None  # the key that we attached, None for the caller's own
     url: Any
     action: Action
-    next: str | None = None  # where its answer asks for it to be sent: only that is a hop
+    next: str | None = None  # where its answer asks for it to be sent
+
+    def leads_to(self, url: Any) -> bool:
+        """Is a request to `url` the hop that a redirect asks for? Then it is the same action.
+
+        Only while that redirect is the last that was heard of it: the request that was redirected
+        keeps its mark, and may be sent again when the hop has long ended.
+        """
+        trail = self.action.trail
+        return bool(trail) and trail[-1].status in REDIRECTS and self.next == _place(url)
 
 
 class Spent(Exception):
@@ -160,11 +169,10 @@ class BasePort:
     def _find_action(self) -> Action:
         """The unresolved action that this request repeats, or a new one."""
         request, plan = self.request, self.plan
-        mark = request.extensions.get(MARK)
-        if mark is not None and mark.next == _place(request.url) and not plan.rights.safe:
-            hop: Action = mark.action  # a redirect asked for this one: it is the same action
-            hop.state = OPEN
-            return hop
+        mark: Mark | None = request.extensions.get(MARK)
+        if mark is not None and mark.leads_to(request.url) and not plan.rights.safe:
+            mark.action.state = OPEN
+            return mark.action
         new = Action(request.method, request.url, safe=plan.rights.safe)
         if plan.rights.safe:
             return new
@@ -186,7 +194,7 @@ class BasePort:
     def _attach_key(self) -> None:
         """One key for one action: the caller's own, the block's, the earlier one, or a new one."""
         request, key, action = self.request, self.plan.key, self.action
-        mark = request.extensions.get(MARK)
+        mark: Mark | None = request.extensions.get(MARK)
         ours = None
         if key.name is not None:
             written = request.headers.get(key.name)
@@ -228,13 +236,13 @@ class BasePort:
         if self.plan.rights.verifies and not self.out:
             self._identify(self.action)
             self.out = True
-            MEMORY.went_out(twin_of(self.action))
+            MEMORY.went_out(self.action)
 
     def came_back(self, step: Step) -> Step:
         """The request has ended; equal calls may have to know."""
         if self.out:
             self.out = False
-            MEMORY.came_back(twin_of(self.action), done=self.action.state == DONE)
+            MEMORY.came_back(self.action, done=self.action.state == DONE)
         return step
 
     def received(self, response: Any, cut: BaseException | None = None) -> Step:
@@ -323,7 +331,7 @@ class BasePort:
             verdict = self._counted_after(verdict)
         elif verdict == Verdict.LANDED and question == "verify" and verdict.count is not None:
             others = action.baseline or 0
-            if not MEMORY.claim(twin_of(action), verdict.count, others):
+            if not MEMORY.claim(action, verdict.count, others):
                 verdict = Verdict("UNCLEAR", again=True, why="an equal action took the copy")
         if self.remark is not None:
             verdict = Verdict("UNCLEAR", why=self.remark)
@@ -332,16 +340,17 @@ class BasePort:
     def _counted_before(self, verdict: Verdict) -> Verdict:
         if verdict.count is None:
             return verdict
-        known, out = MEMORY.counts(twin_of(self.action))
+        known, out = MEMORY.counts(self.action)
         self.action.unsure = out
         return Verdict(verdict.name, count=verdict.count - known - out)
 
     def _counted_after(self, verdict: Verdict) -> Verdict:
         if verdict.count is None:
             return verdict
-        known, out = MEMORY.counts(twin_of(self.action))
-        others = (self.action.baseline or 0) + self.action.unsure + (known - 1) + out
-        return Verdict(verdict.name, count=verdict.count - others)
+        known, out = MEMORY.counts(self.action)
+        ours = verdict.count - (self.action.baseline or 0) - self.action.unsure - known - out
+        MEMORY.add_copies(self.action, ours - 1)
+        return Verdict(verdict.name, count=ours)
 
     def _sign(self) -> str:
         shown = getattr(self.plan.verify, "shown", None)
@@ -373,7 +382,6 @@ class BasePort:
             attempt.kind = question
             attempt.number = len(self.action.trail) + 1
             self.action.trail.append(attempt)
-
         if read.stop in ("deadline", "recovery_calls"):
             self.spent = read.stop
 
@@ -496,16 +504,14 @@ class BasePort:
     def _give_read(self) -> Any:
         """The verifying read's response stands in for the lost answer, if it is one."""
         shown = self.shown
-        if shown is not None and (shown.status_code < 300 or self._gone(shown.status_code)):
+        handed = getattr(self.plan.verify, "hands_over", ())
+        if shown is not None and (shown.status_code < 300 or shown.status_code in handed):
             return self._marked(shown)
         if self.response is not None:
             return self._marked(self.response)
         if self.error is not None:
             raise self._blamed(self.error)
         raise self._blamed(self._lost_error("it is done, but there is no answer to hand over"))
-
-    def _gone(self, status: int) -> bool:
-        return status in (404, 410) and type(self.plan.verify).__name__ == "Gone"
 
     def _lost_error(self, text: str) -> BaseException:
         base = getattr(self.lib, self.action.cause or "", None)

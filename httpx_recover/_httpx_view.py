@@ -75,20 +75,15 @@ class CallView:
 
     @property
     def known(self) -> int:
-        return MEMORY.counts(twin_of(self._action))[0]
+        return MEMORY.counts(self._action)[0]
 
     @property
     def pending(self) -> int:
-        return MEMORY.counts(twin_of(self._action))[1] + self._action.unsure
+        return MEMORY.counts(self._action)[1] + self._action.unsure
 
     @property
     def baseline(self) -> int | None:
         return self._action.baseline
-
-
-def twin_of(action: Action) -> str:
-    """What equal actions of one user have in common."""
-    return f"{action.fingerprint} {action.identity}"
 
 
 def read_request(request: Any, key: str | None, url: Any, params: Any, headers: Any) -> Any:

@@ -7,6 +7,7 @@ and its timeouts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -19,6 +20,10 @@ _PORTS = {"http": 80, "https": 443}
 _CODING = ("content-encoding", "content-length", "transfer-encoding")
 _TIMEOUTS = ("connect", "read", "write", "pool")
 # Schemes whose credentials are good for one request: a copy of them is a replay.
+_HOLDERS = re.compile(
+    r"\b(username|credential|oauth_consumer_key|oauth_token|keyid|id)\s*=\s*\"?([^\",/\s]+)",
+    re.IGNORECASE,
+)
 _BOUND = ("aws4-hmac-sha256", "digest", "oauth", "dpop", "hawk", "signature")
 
 
@@ -94,7 +99,16 @@ def print_of(request: Any) -> str:
 def identity_of(request: Any, names: tuple[str, ...]) -> str:
     """Digest of who sends it."""
     headers = request.headers
-    return identity(headers.get(name) for name in ("authorization", "cookie", *names))
+    who = _holder(headers.get("authorization"))
+    return identity([who, *(headers.get(name) for name in ("cookie", *names))])
+
+
+def _holder(credentials: str | None) -> str | None:
+    """Whose credentials they are. Some are made anew for each request: those are known by the
+    name in them, else a repeat would never be seen as one."""
+    scheme, _, rest = (credentials or "").partition(" ")
+    named = _HOLDERS.findall(rest) if scheme.lower() in _BOUND else []
+    return f"{scheme} {named}" if named else credentials
 
 
 def asks_for_token(request: Any) -> bool:

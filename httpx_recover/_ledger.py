@@ -81,6 +81,7 @@ class Action:
         "baseline",
         "busy",
         "cause",
+        "counted",
         "failure",
         "fingerprint",
         "first_sent",
@@ -131,6 +132,7 @@ class Action:
         self.baseline: int | None = None  # copies that a verifier counted before the first send
         self.unsure = 0  # of those, how many may have been equal calls still in flight
         self.permit = False  # the caller saw for itself that it is absent: one more send
+        self.counted = False  # its copy is among those known to be there
         self.busy = False  # a call is at work on it
         self.items: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # landed, missing
         self.superseded: Any = None  # the later success that took its place
@@ -145,6 +147,11 @@ class Action:
     def name(self) -> str:
         """Method and target."""
         return f"{self.method} {self.target}"
+
+    @property
+    def twin(self) -> str:
+        """What equal actions of one user have in common."""
+        return f"{self.fingerprint} {self.identity}"
 
     @property
     def sends(self) -> int:
@@ -186,7 +193,7 @@ class Action:
             "absent_by": self.absent_by,
             "sends": self.sends,
             "wait": self.wait,
-            "retry_at": None if self.retry_at is None else _utc(self.retry_at),
+            "retry_at": None if self.wait is None or self.retry_at is None else _utc(self.retry_at),
             "key": self.key,
             "superseded_by": superseded_by,
             "items": None if self.items is None else _items(*self.items),

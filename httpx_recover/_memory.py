@@ -76,31 +76,43 @@ class Memory:
             action.busy = True
             return True
 
-    def went_out(self, twin: str) -> None:
-        """An equal call is on its way."""
+    def went_out(self, action: Action) -> None:
+        """A call of this action is on its way."""
         with self._lock:
-            self._out[twin] = self._out.get(twin, 0) + 1
+            self._out[action.twin] = self._out.get(action.twin, 0) + 1
 
-    def came_back(self, twin: str, *, done: bool) -> None:
-        """It has ended; `done` says that its copy is accounted for."""
+    def came_back(self, action: Action, *, done: bool) -> None:
+        """It has ended; `done` says that its copy is there."""
         with self._lock:
-            left = self._out.pop(twin, 1) - 1
+            left = self._out.pop(action.twin, 1) - 1
             if left > 0:
-                self._out[twin] = left
+                self._out[action.twin] = left
             if done:
-                self._count(twin)
+                self._account(action)
 
-    def counts(self, twin: str) -> tuple[int, int]:
-        """How many equal actions are known done, and how many are out."""
+    def account(self, action: Action) -> None:
+        """The copy of an action is there, however that was seen. Each is counted once."""
         with self._lock:
-            return self._known.get(twin, 0), self._out.get(twin, 0)
+            self._account(action)
 
-    def claim(self, twin: str, copies: int, others: int) -> bool:
+    def add_copies(self, action: Action, copies: int) -> None:
+        """So many more copies are there than actions are done."""
+        with self._lock:
+            for _ in range(copies):
+                self._count(action.twin)
+
+    def counts(self, action: Action) -> tuple[int, int]:
+        """How many copies of other, equal actions are known to be there, and how many are out."""
+        with self._lock:
+            known = self._known.get(action.twin, 0) - action.counted
+            return known, self._out.get(action.twin, 0)
+
+    def claim(self, action: Action, copies: int, others: int) -> bool:
         """Take one of `copies` found, of which `others` were there before us: is one free?"""
         with self._lock:
-            if copies <= others + self._known.get(twin, 0):
+            if copies <= others + self._known.get(action.twin, 0) - action.counted:
                 return False
-            self._count(twin)
+            self._account(action)
             return True
 
     def clear(self) -> None:
@@ -109,6 +121,11 @@ class Memory:
             self._writes.clear()
             self._known.clear()
             self._out.clear()
+
+    def _account(self, action: Action) -> None:
+        if action.fingerprint is not None and not action.counted:
+            action.counted = True
+            self._count(action.twin)
 
     def _count(self, twin: str) -> None:
         self._known[twin] = self._known.get(twin, 0) + 1

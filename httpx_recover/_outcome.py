@@ -57,6 +57,7 @@ def resolve(x: Any, verdict: Verdict) -> None:
     if verdict == Verdict.LANDED:
         action.done("caller")
         action.note = None
+        MEMORY.account(action)
         MEMORY.forget(action)
     elif verdict == Verdict.ABSENT:
         failure = action.failure or FailureClass.UNKNOWN_OUTCOME

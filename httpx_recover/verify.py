@@ -335,6 +335,7 @@ class Gone:
     """What `gone` returns."""
 
     url: Address | None
+    hands_over: ClassVar[tuple[int, ...]] = (404, 410)  # answers that show that it is done
     counts: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
 

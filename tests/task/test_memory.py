@@ -129,24 +129,40 @@ def test_an_action_that_ended_meanwhile_is_not_taken() -> None:
 
 
 def test_equal_calls_are_counted_out_and_back() -> None:
-    memory = Memory()
-    memory.went_out("t")
-    memory.went_out("t")
-    assert memory.counts("t") == (0, 2)
-    memory.came_back("t", done=True)
-    assert memory.counts("t") == (1, 1)
-    memory.came_back("t", done=False)
-    assert memory.counts("t") == (1, 0)
+    memory, one, two, look = Memory(), unresolved(), unresolved(), unresolved()
+    memory.went_out(one)
+    memory.went_out(two)
+    assert memory.counts(look) == (0, 2)
+    memory.came_back(one, done=True)
+    assert memory.counts(look) == (1, 1)
+    memory.came_back(two, done=False)
+    assert memory.counts(look) == (1, 0)
+    memory.came_back(unresolved("other"), done=False)
+    assert memory.counts(unresolved("other")) == (0, 0)
+
+
+def test_an_action_is_counted_once_and_never_against_itself() -> None:
+    memory, action, equal = Memory(), unresolved(), unresolved()
+    for _ in range(2):
+        memory.went_out(action)
+        memory.came_back(action, done=True)
+    memory.account(action)
+    assert memory.claim(action, copies=1, others=0)
+    assert memory.counts(equal) == (1, 0)
+    assert memory.counts(action) == (0, 0)
+    assert not memory.claim(equal, copies=1, others=0)
+    memory.add_copies(action, 2)
+    assert memory.counts(equal) == (3, 0)
 
 
 def test_each_copy_is_claimed_once() -> None:
     memory = Memory()
-    assert memory.claim("t", copies=2, others=0)
-    assert memory.claim("t", copies=2, others=0)
-    assert not memory.claim("t", copies=2, others=0)
-    assert not memory.claim("u", copies=1, others=1)
-    assert memory.claim("u", copies=2, others=1)
-    assert memory.counts("u") == (1, 0)
+    assert memory.claim(unresolved(), copies=2, others=0)
+    assert memory.claim(unresolved(), copies=2, others=0)
+    assert not memory.claim(unresolved(), copies=2, others=0)
+    assert not memory.claim(unresolved("u"), copies=1, others=1)
+    assert memory.claim(unresolved("u"), copies=2, others=1)
+    assert memory.counts(unresolved("u")) == (1, 0)
 
 
 def test_counts_are_exact_under_threads() -> None:
@@ -157,32 +173,33 @@ def test_counts_are_exact_under_threads() -> None:
         start.wait()
         won = 0
         for _ in range(500):
-            memory.went_out("t")
-            won += memory.claim("c", copies=100, others=0)
-            memory.came_back("t", done=True)
+            action = unresolved("t")
+            memory.went_out(action)
+            won += memory.claim(unresolved("c"), copies=100, others=0)
+            memory.came_back(action, done=True)
         return won
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(work, range(4))) == 100
-    assert memory.counts("t") == (2000, 0)
+    assert memory.counts(unresolved("t")) == (2000, 0)
 
 
 def test_the_count_of_fingerprints_is_bounded() -> None:
     memory = Memory()
     for number in range(COUNTED + 1):
-        memory.claim(str(number), copies=1, others=0)
-    assert memory.counts("0") == (0, 0)
-    assert memory.counts("1") == (1, 0)
+        memory.claim(unresolved(str(number)), copies=1, others=0)
+    assert memory.counts(unresolved("0")) == (0, 0)
+    assert memory.counts(unresolved("1")) == (1, 0)
 
 
 def test_a_cleared_memory_is_a_new_one() -> None:
     memory = Memory()
     memory.keep(unresolved(), 0.0, 10.0)
-    memory.went_out("t")
-    memory.claim("t", copies=1, others=0)
+    memory.went_out(unresolved("t"))
+    memory.claim(unresolved("t"), copies=1, others=0)
     memory.clear()
     assert not memory
-    assert memory.counts("t") == (0, 0)
+    assert memory.counts(unresolved("t")) == (0, 0)
 
 
 # ------------------------------------------------------------------ through a mount
