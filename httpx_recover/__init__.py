@@ -19,6 +19,7 @@ from httpx_recover._words import Applied, FailureClass, Verdict
 
 if TYPE_CHECKING:
     from httpx_recover.httpx import AsyncRecoverTransport, RecoverTransport
+    from httpx_recover.requests import RecoverAdapter
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ __all__ = [
     "Key",
     "Outcome",
     "Policy",
+    "RecoverAdapter",
     "RecoverError",
     "RecoverTransport",
     "Report",
@@ -45,21 +47,26 @@ __all__ = [
     "verify",
 ]
 
-_CLIENTS = ("httpx", "httpx2")
+_CLIENTS = ("httpx", "httpx2", "requests")
+_MOUNTS = {
+    "RecoverTransport": "httpx_recover.httpx",
+    "AsyncRecoverTransport": "httpx_recover.httpx",
+    "RecoverAdapter": "httpx_recover.requests",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Names that need a client library load it when they are first asked for (PEP 562)."""
-    if name in ("RecoverTransport", "AsyncRecoverTransport"):
-        return getattr(import_module("httpx_recover.httpx"), name)
+    if name in _MOUNTS:
+        return getattr(import_module(_MOUNTS[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def recover(client: Any, *, policy: Policy | None = None, rules: Any = ()) -> Any:
-    """Wrap a client of httpx or httpx2 in place, its proxies and mounts included; return it.
+    """Wrap a client of httpx, httpx2 or requests in place, proxies and mounts included; return it.
 
     Args:
-        client: an `httpx.Client`, an `httpx.AsyncClient`, or one of httpx2.
+        client: an `httpx.Client`, an `httpx.AsyncClient`, one of httpx2, or a `requests.Session`.
         policy: the limits; default `Policy()`.
         rules: what is known about routes; the first that matches holds.
 
@@ -72,4 +79,4 @@ def recover(client: Any, *, policy: Policy | None = None, rules: Any = ()) -> An
             return import_module(f"httpx_recover.{library}").recover(
                 client, policy=policy, rules=rules
             )
-    raise ValueError(f"client={client!r}: must be a client of httpx or httpx2")
+    raise ValueError(f"client={client!r}: must be a client of httpx, httpx2 or requests")

@@ -10,7 +10,8 @@
 4. Without a phase the type decides. Pool, DNS, connect and proxy failures are not sent; what cannot
    be told is unknown.
 
-Exceptions are known by the names of their classes, so one table serves httpx and httpx2.
+Exceptions are known by the names of their classes, so one table serves httpx, httpx2 and requests,
+which says most in the urllib3 errors that its own were made from.
 """
 
 from __future__ import annotations
@@ -22,9 +23,20 @@ from httpx_recover._words import Applied, FailureClass
 
 REFUSED_STREAM = 7  # RFC 9113 section 7
 
-_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout"})
-_LOCAL = frozenset({"UnsupportedProtocol", "InvalidURL"})
-_OURS = frozenset({"TransportError", "InvalidURL", "OSError"})
+_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout", "ProxyError"})
+_URLLIB3_BEFORE = frozenset(
+    {"NewConnectionError", "ConnectTimeoutError", "ClosedPoolError", "EmptyPoolError"}
+)
+_LOCAL = frozenset(
+    {
+        *("UnsupportedProtocol", "InvalidURL"),
+        *("InvalidHeader", "InvalidSchema", "MissingSchema", "InvalidProxyURL"),
+        *("LocationValueError", "UnrewindableBodyError"),
+    }
+)
+_OURS = frozenset({"TransportError", "InvalidURL", "OSError", "PoolError", "LocationValueError"})
+_CERTIFICATES = frozenset({"SSLCertVerificationError", "CertificateError"})
+_NO_TUNNEL = "Tunnel connection failed: 407"  # http.client's words
 _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
 _SENDING = ("http11.send_request_headers.", "http2.send_request_headers.")
 _CONNECTING = ("connection.", "proxy.", "socks")
@@ -89,15 +101,18 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
         applied = Applied.NO if untouched else Applied.UNKNOWN
         failure = _lost(safe) if not untouched else FailureClass.TRANSIENT
         return Evidence(failure, applied, "not_sent" if untouched else "unknown", cause, False)
-    if _LOCAL.intersection(names) or ("LocalProtocolError" in names and _local(phase)):
+    sent = phase is not None and phase.sent
+    if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(phase)):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
     if _wants_credentials(exc, names):
         return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
-    if _BEFORE.intersection(names) or "ProxyError" in names or _never_left(phase, real):
+    # A layer below that is not the library's own may have tried twice: its last try failed early,
+    # but an earlier one may have left.
+    if (_fails_before(exc, names) and (real or not sent)) or _never_left(phase, real):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", cause)
     if _taken_back(exc, phase):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", cause)
-    known = "sent" if phase is not None and phase.sent else "unknown"
+    known = "sent" if sent else "unknown"
     return Evidence(_lost(safe), Applied.UNKNOWN, known, cause)
 
 
@@ -114,12 +129,19 @@ def _local(phase: Phase | None) -> bool:
     return phase is None or not phase.sent or phase.headers_failed_locally
 
 
+def _fails_before(exc: BaseException, names: frozenset[str]) -> bool:
+    """Do the types alone say that it failed before anything was sent?"""
+    if _BEFORE & names:
+        return True
+    return any(_URLLIB3_BEFORE & _names(each) for each in _chain(exc))
+
+
 def _wants_credentials(exc: BaseException, names: frozenset[str]) -> bool:
-    if "ProxyError" in names:
-        return str(exc).startswith("407")
+    if "ProxyError" in names and str(exc).startswith("407"):
+        return True
     for each in _chain(exc):
         kinds = _names(each)
-        if "SSLCertVerificationError" in kinds:
+        if _CERTIFICATES & kinds or ("OSError" in kinds and str(each).startswith(_NO_TUNNEL)):
             return True
         # Only TLS itself is believed: other texts may quote what a server sent.
         if "SSLError" in kinds and any(alert in str(each) for alert in _ALERTS):
@@ -142,12 +164,19 @@ def _taken_back(exc: BaseException, phase: Phase | None) -> bool:
 
 
 def _chain(exc: BaseException) -> Iterator[BaseException]:
+    """The error, and those it says it was made from.
+
+    Not its `__context__`: a call that is made while its caller handles another error has that one
+    there, and what it proves it proves of another call.
+    """
     seen: set[int] = set()
-    each: BaseException | None = exc
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
-        yield each
-        each = each.__cause__ or each.__context__
+    left: list[Any] = [exc]
+    while left:
+        each = left.pop(0)
+        if isinstance(each, BaseException) and id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            left += [each.__cause__, getattr(each, "reason", None), *each.args]
 
 
 def _names(exc: Any) -> frozenset[str]:

@@ -7,17 +7,18 @@ from functools import partial
 from typing import Any
 
 from httpx_recover import _drive
+from httpx_recover._credentials import is_bound
 from httpx_recover._evidence import Phase
 from httpx_recover._httpx_io import aread_body, ashelve
-from httpx_recover._httpx_port import BasePort
-from httpx_recover._httpx_view import HOPS, next_hop, read_request
-from httpx_recover._httpx_wire import Cut, atracer, is_bound, is_small
+from httpx_recover._httpx_port import HttpxPort
+from httpx_recover._httpx_wire import Cut, atracer, is_small
 from httpx_recover._policy import is_async
 from httpx_recover._task import outside_block
+from httpx_recover._view import HOPS
 from httpx_recover._words import Ask, Note, Send, Step, Wait
 
 
-class AsyncPort(BasePort):
+class AsyncPort(HttpxPort):
     """Carries out the steps of one call under an async client."""
 
     async def carry(self, step: Step) -> Step:
@@ -26,7 +27,7 @@ class AsyncPort(BasePort):
             return await self.send(step)
         if type(step) is Note:
             return self.note(step)
-        await ashelve(self._spare(), self.lib)
+        await self.shelve()
         if type(step) is Wait:
             await _drive.clock.asleep(self.pause(step))
             return self.call.woke(_drive.clock.now())
@@ -35,27 +36,32 @@ class AsyncPort(BasePort):
 
     async def send(self, step: Send) -> Step:
         """Hand the request down once, and read a small body of the answer."""
-        request = self.request
         if step.number > 1:
-            await ashelve(self._spare(), self.lib)
+            await self.shelve()
             try:
                 self.prepare()
             except Exception as exc:
                 return self.unprepared(exc)
         self.went_out()
-        own = request.extensions.get("trace")
-        if self.plan.traced:
-            self.phase = Phase()
-            request.extensions["trace"] = atracer(self.phase, own)
-        cut = Cut(request, step.timeout)
         try:
-            response, torn = await self.within(step.timeout)
+            response, torn = await self.attempt(step.timeout)
         except Exception as exc:
             return self.failed(exc)
+        return self.received(response, torn)
+
+    async def attempt(self, left: float | None) -> tuple[Any, BaseException | None]:
+        """Hand the request down once, traced, and read a small body of the answer."""
+        extensions = self.request.extensions
+        own = extensions.get("trace")
+        if self.plan.traced:
+            self.phase = Phase()
+            extensions["trace"] = atracer(self.phase, own)
+        cut = Cut(self.request, left)
+        try:
+            return await self.within(left)
         finally:
             cut.restore()
             self.untrace(own)
-        return self.received(response, torn)
 
     async def within(self, left: float | None) -> tuple[Any, BaseException | None]:
         """One attempt with its body; a resend is bounded as a whole by what the deadline leaves."""
@@ -117,10 +123,10 @@ class AsyncPort(BasePort):
 
     async def read(self, url: Any, *, params: Any = None, headers: Any = None) -> Any:
         """A recovered GET, charged to the task; follows redirects within the origin."""
-        request = read_request(self.request, self.action.key, url, params, headers)
+        request = self.wire.read_request(self.request, self.action.key, url, params, headers)
         response = await self.read_once(request)
         for _ in range(HOPS):
-            hop = next_hop(request, response)
+            hop = self.wire.next_hop(request, response)
             if hop is None:
                 break
             request = hop
@@ -131,18 +137,29 @@ class AsyncPort(BasePort):
         """One GET of a read, itself recovered as a read."""
         self.spend(self.asked)
         self.saw(request)
-        if is_bound(request):
+        if is_bound(partial(self.wire.header, request)):
             return self.show(request, await self.signed_send(request))
-        port = AsyncPort(self.mount, request, self.mount.read_plan(), self.scope)
+        port = self.child(request)
         step = port.open_read(self)
         try:
             response = await _drive.arun(port, step)
         finally:
             self.add_reads(self.asked, port.action)
-        await response.aread()
+        await self.load(response)
         return self.show(request, response)
+
+    async def shelve(self) -> None:
+        """Close the failed response that must not hold its connection while we wait or ask."""
+        await ashelve(self._spare(), self.lib)
+
+    async def load(self, response: Any) -> None:
+        """Read a whole body."""
+        await response.aread()
+
+    def child(self, request: Any) -> AsyncPort:
+        """The port of a recovery read."""
+        return AsyncPort(self.mount, request, self.mount.read_plan(), self.scope)
 
     async def signed_send(self, request: Any) -> Any:
         """Through the client itself, which signs: these credentials are good for one request."""
-        client, request = self.unsigned(request)
-        return await client.send(request)
+        return await self.unsigned(request).send(request)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpx_recover._httpx_wire import SMALL, put_back, too_long
+from httpx_recover._httpx_wire import put_back, too_long
+from httpx_recover._view import SMALL
 
 
 def read_body(response: Any, lib: Any) -> BaseException | None:

@@ -10,120 +10,36 @@ import os
 import weakref
 from typing import Any
 
-from httpx_recover import _drive
+from httpx_recover import _drive, _httpx_wire
 from httpx_recover._httpx_async import AsyncPort
 from httpx_recover._httpx_io import aread_body, read_body
-from httpx_recover._httpx_port import MARK
 from httpx_recover._httpx_sync import SyncPort
-from httpx_recover._httpx_wire import is_small, origin_of, path_of, print_of
+from httpx_recover._httpx_wire import is_small
 from httpx_recover._ledger import Outcome
 from httpx_recover._memory import MEMORY
-from httpx_recover._plan import Plan, Route, make_plan, make_routes
-from httpx_recover._policy import Policy, Rule, check_colour
-from httpx_recover._task import SCOPE, Scope, Success, Task, logger
+from httpx_recover._mount import Mount
+from httpx_recover._plan import Plan
+from httpx_recover._policy import Policy, check_colour
+from httpx_recover._port import MARK
+from httpx_recover._task import SCOPE, Scope, logger
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _warned_of_proxies: list[bool] = []
 
 
-class Mount:
-    """The settings of a mount, and which of them hold for a request."""
+class HttpxMount(Mount):
+    """What the mounts of both colours share."""
 
-    lib: Any = None
-    port: Any = None
-    inner: Any
+    wire = _httpx_wire
+    port: Any
+    inner: Any  # the transport that the request is handed down to
 
-    def _set_up(self, inner: Any, real: Any, policy: Policy | None, rules: Any) -> None:
-        if policy is not None and not isinstance(policy, Policy):
-            raise ValueError(f"policy={policy!r}: must be a Policy")
+    def set_up(self, inner: Any, real: Any, policy: Policy | None, rules: Any) -> None:
+        """Take the settings; `real` is the library's own transport."""
+        self._set_up(policy, rules)
         self.inner = inner
         self.real = type(inner) is real  # a subclass may do anything before it connects
-        self.policy = policy or Policy()
-        self.routes: tuple[Route, ...] = make_routes(rules)
-        self.client_ref: Any = lambda: None
         self.memory_stream = self.lib.ByteStream
-        self._plans: dict[Any, Plan] = {}
-        self._matched: set[int] = set()
-        for route in self.routes:
-            self._check(route.rule.verify)
-
-    def _check(self, verify: Any) -> None:
-        """Refuse a verifier of the wrong colour."""
-
-    @property
-    def client(self) -> Any:
-        """The client that this mount was put under by `recover`, while it lives."""
-        return self.client_ref()
-
-    def settings(self) -> tuple[Any, ...]:
-        """What makes two mounts the same."""
-        return self.policy, tuple(route.rule for route in self.routes)
-
-    def find_plan(self, request: Any, scope: Scope | None) -> Plan | None:
-        """Everything declared about the request; None when it has us switched off."""
-        own = request.extensions.get("recover")
-        if own is False:
-            return None
-        if own is not None and own is not True and not isinstance(own, Rule):
-            raise ValueError(f"extensions['recover']={own!r}: must be a Rule or False")
-        if scope is not None and scope.task is not None and self.routes:
-            scope.task.mounts[id(self)] = self
-        index = self._match(request)
-        block = None if scope is None else scope.block
-        policy = (
-            self.policy if scope is None or scope.task is None else scope.task.policy(self.policy)
-        )
-        if block is None and not isinstance(own, Rule):
-            if index < 0 and policy is self.policy:
-                return self._plans.get(request.method) or self.plain_plan(request.method)
-            return self._cached(request.method, index, policy)
-        layers = [self.routes[index].said] if index >= 0 else []
-        if block is not None:
-            named = {"key": policy.key} if block.value is not None else {}
-            layers = [named, *layers, block.said]  # a value that is named must be sent
-        layers += [own.said()] if isinstance(own, Rule) else []
-        plan = make_plan(request.method, policy, *layers)
-        self._check(plan.verify)
-        placeless = plan.key.name is None and not plan.rights.safe
-        if block is not None and block.value is not None and placeless:
-            raise ValueError(
-                f"call(key='{block.value[:8]}...'): the policy or a rule says Key.none(), so there "
-                f"is no place for it; give a Rule with key=Key.header(...)"
-            )
-        return plan
-
-    def _match(self, request: Any) -> int:
-        if not self.routes:
-            return -1
-        method, origin, path = request.method, origin_of(request.url), path_of(request.url)
-        for index, route in enumerate(self.routes):
-            if route.pattern.matches(method, origin, path):
-                self._matched.add(index)
-                return index
-        return -1
-
-    def _cached(self, method: str, index: int, policy: Policy) -> Plan:
-        place = (method, index, policy)
-        plan = self._plans.get(place)
-        if plan is None:
-            layers = [self.routes[index].said] if index >= 0 else []
-            plan = self._plans[place] = make_plan(method, policy, *layers)
-        return plan
-
-    def plain_plan(self, method: str) -> Plan:
-        """The plan of a method about which nothing was declared."""
-        return self._plans.setdefault(method, make_plan(method, self.policy))
-
-    def read_plan(self) -> Plan:
-        """The plan of a recovery read, whatever rules say about the route it takes."""
-        return self._cached("GET", -1, self.policy)
-
-    def log_unmatched(self) -> None:
-        """Say once which rules never matched: most often a typo in a pattern."""
-        for index, route in enumerate(self.routes):
-            if index not in self._matched:
-                self._matched.add(index)
-                logger.warning("the rule for %r has matched no request so far", route.rule.match)
 
     def late(self, request: Any, plan: Plan, scope: Scope | None) -> Any:
         """The port of a call whose first send is over and was not simply a success."""
@@ -132,22 +48,7 @@ class Mount:
         return port
 
 
-def drop_key(request: Any) -> None:
-    """A hop of a redirect that became a read takes no key of ours along."""
-    value = request.extensions[MARK].key
-    for name in [each for each, written in request.headers.items() if written.strip('"') == value]:
-        del request.headers[name]
-
-
-def succeeded(request: Any, response: Any, status: int, task: Task) -> None:
-    """A read has succeeded at once in a named task."""
-    success = Success(request.method, request.url, status)
-    task.add(success)
-    if task.troubled or task.parent is not None:
-        task.mend(success, lambda: print_of(request))
-
-
-class SyncMount(Mount):
+class SyncMount(HttpxMount):
     """A transport that recovers, for sync clients."""
 
     port = SyncPort
@@ -171,7 +72,7 @@ class SyncMount(Mount):
             port = SyncPort(self, request, plan, scope)
             return _drive.run(port, port.open())
         if MARK in extensions:
-            drop_key(request)
+            self.drop_key(request)
         torn = None
         try:
             response = self.inner.handle_request(request)
@@ -190,7 +91,7 @@ class SyncMount(Mount):
         if torn is None and status < 400 and status not in plan.odd:
             response.extensions["recovery"] = Outcome(request, status, safe)
             if task is not None:
-                succeeded(request, response, status, task)
+                self.succeeded(request, status, task)
             return response
         port = self.late(request, plan, scope)
         return _drive.run(port, port.received(response, torn))
@@ -207,7 +108,7 @@ class SyncMount(Mount):
         self.inner.__exit__(*exc)
 
 
-class AsyncMount(Mount):
+class AsyncMount(HttpxMount):
     """A transport that recovers, for async clients."""
 
     port = AsyncPort
@@ -228,7 +129,7 @@ class AsyncMount(Mount):
             port = AsyncPort(self, request, plan, scope)
             return await _drive.arun(port, port.open())
         if MARK in extensions:
-            drop_key(request)
+            self.drop_key(request)
         torn = None
         try:
             response = await self.inner.handle_async_request(request)
@@ -247,7 +148,7 @@ class AsyncMount(Mount):
         if torn is None and status < 400 and status not in plan.odd:
             response.extensions["recovery"] = Outcome(request, status, safe)
             if task is not None:
-                succeeded(request, response, status, task)
+                self.succeeded(request, status, task)
             return response
         port = self.late(request, plan, scope)
         return await _drive.arun(port, port.received(response, torn))
@@ -302,7 +203,7 @@ def recover_client(client: Any, mount: Any, policy: Policy | None, rules: Any) -
         ValueError: it was recovered before, with other settings.
     """
     below = client._transport
-    held = below if isinstance(below, Mount) else None
+    held = below if isinstance(below, HttpxMount) else None
     wanted = mount(below if held is None else held.inner, policy=policy, rules=rules)
     if held is not None:
         if held.settings() != wanted.settings():

@@ -7,27 +7,32 @@ and its timeouts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from httpx_recover._evidence import Phase
-from httpx_recover._fingerprint import fingerprint, identity
+from httpx_recover._fingerprint import fingerprint
+from httpx_recover._view import REDIRECTS, SMALL, is_kept
 
-SMALL = 256 * 1024  # bytes of a body that are read inside the attempt, or kept of a failed one
 _PORTS = {"http": 80, "https": 443}
 _CODING = ("content-encoding", "content-length", "transfer-encoding")
 _TIMEOUTS = ("connect", "read", "write", "pool")
-# Schemes whose credentials are good for one request: a copy of them is a replay.
-_HOLDERS = re.compile(
-    r"\b(username|credential|oauth_consumer_key|oauth_token|keyid|id)\s*=\s*\"?([^\",/\s]+)",
-    re.IGNORECASE,
-)
-_BOUND = ("aws4-hmac-sha256", "digest", "oauth", "dpop", "hawk", "signature")
 
 
 # ---------------------------------------------------------------------- requests
+
+
+def extensions_of(request: Any) -> dict[str, Any]:
+    """What travels with a request; httpx hands it on to the hops of a redirect."""
+    found: dict[str, Any] = request.extensions
+    return found
+
+
+def header(request: Any, name: str) -> str | None:
+    """The value of a header, None when it is not there."""
+    value: str | None = request.headers.get(name)
+    return value
 
 
 def rewinder(request: Any) -> Callable[[], None] | None:
@@ -96,52 +101,25 @@ def print_of(request: Any) -> str:
     )
 
 
-def identity_of(request: Any, names: tuple[str, ...]) -> str:
-    """Digest of who sends it."""
-    headers = request.headers
-    who = _holder(headers.get("authorization"))
-    return identity([who, *(headers.get(name) for name in ("cookie", *names))])
-
-
-def _holder(credentials: str | None) -> str | None:
-    """Whose credentials they are. Some are made anew for each request: those are known by the
-    name in them, else a repeat would never be seen as one."""
-    scheme, _, rest = (credentials or "").partition(" ")
-    named = _HOLDERS.findall(rest) if scheme.lower() in _BOUND else []
-    return f"{scheme} {named}" if named else credentials
-
-
-def asks_for_token(request: Any) -> bool:
-    """Is it a request to a token endpoint (RFC 6749 section 4)? An auth flow makes it, not us."""
-    kind = request.headers.get("content-type", "")
-    return kind.startswith("application/x-www-form-urlencoded") and b"grant_type=" in (
-        body_of(request) or b""
-    )
-
-
-def is_bound(request: Any) -> bool:
-    """Are its credentials good for this one request only?"""
-    scheme = request.headers.get("authorization", "").partition(" ")[0].lower()
-    return scheme in _BOUND
-
-
 def origin_of(url: Any) -> str:
     """`scheme://host:port` of a URL, with the port written out."""
     return f"{url.scheme}://{url.host.lower()}:{url.port or _PORTS.get(url.scheme, 0)}"
+
+
+def place_of(url: Any) -> str:
+    """The URL without fragment: what two requests for the same thing have in common."""
+    return str(url.copy_with(fragment=None))
+
+
+def bare(url: Any) -> str:
+    """The URL as an error may show it."""
+    return str(url.copy_with(query=None, fragment=None, username=None, password=None))
 
 
 def path_of(url: Any) -> str:
     """The encoded path without query."""
     raw: bytes = url.raw_path
     return raw.partition(b"?")[0].decode("ascii", "replace")
-
-
-def precondition(headers: Any) -> bool:
-    """A precondition that lets only one of two equal writes win (RFC 9110 section 13.1)."""
-    tag = headers.get("if-match", "").strip()
-    if tag and tag != "*" and not tag.startswith("W/"):
-        return True
-    return bool(headers.get("if-none-match", "").strip() == "*")
 
 
 class Cut:
@@ -205,7 +183,57 @@ def atracer(phase: Phase, own: Any) -> Callable[[str, Any], Any]:
     return trace
 
 
+# ---------------------------------------------------------------------- reads of a verifier
+
+
+def read_request(request: Any, key: str | None, url: Any, params: Any, headers: Any) -> Any:
+    """The GET of a verifying read: joined to the call's URL, with the call's headers.
+
+    Another origin gets none of them, since credentials belong to one. Caches are asked to stand
+    aside (RFC 9111 section 5.2.1.4).
+    """
+    place = request.url.join(url)
+    if params is not None:
+        place = place.copy_merge_params(params)
+    sent = {}
+    if origin_of(place) == origin_of(request.url):
+        sent = {name: value for name, value in request.headers.items() if is_kept(name, value, key)}
+    sent["cache-control"] = "no-cache"
+    extensions = {
+        name: value
+        for name, value in request.extensions.items()
+        if name in ("timeout", "sni_hostname")
+    }
+    read = type(request)("GET", place, headers=sent, extensions=extensions)
+    read.headers.update(headers or {})
+    return read
+
+
+def location_of(request: Any, response: Any) -> Any:
+    """The URL that a redirect points to, or None."""
+    location = response.headers.get("location")
+    if response.status_code not in REDIRECTS or not location:
+        return None
+    try:
+        return request.url.join(location)
+    except Exception:  # an unreadable Location, whatever the client calls that
+        return None
+
+
+def next_hop(request: Any, response: Any) -> Any:
+    """The request that a redirect within the origin asks for, or None."""
+    place = location_of(request, response)
+    if place is None or origin_of(place) != origin_of(request.url):
+        return None
+    return type(request)("GET", place, headers=request.headers, extensions=dict(request.extensions))
+
+
 # ---------------------------------------------------------------------- responses
+
+
+def attach(response: Any, outcome: Any) -> None:
+    """Put the outcome where `outcome(response)` finds it."""
+    response.extensions["recovery"] = outcome
 
 
 def is_small(response: Any, method: str, limit: int = SMALL) -> bool:
@@ -241,6 +269,12 @@ def kept_stream(lib: Any) -> Any:
             raise self.error
 
     return KeptStream
+
+
+def common_error(lib: Any) -> type[BaseException]:
+    """What all failures of the library's transports have in common."""
+    error: type[BaseException] = lib.TransportError
+    return error
 
 
 def too_long(lib: Any) -> BaseException:

@@ -42,7 +42,7 @@ class RecoverTransport(SyncMount, httpx.BaseTransport):
         **kwargs: Any,
     ) -> None:
         inner = choose_inner(transport, httpx.BaseTransport, httpx.HTTPTransport, kwargs)
-        self._set_up(inner, httpx.HTTPTransport, policy, rules)
+        self.set_up(inner, httpx.HTTPTransport, policy, rules)
 
 
 class AsyncRecoverTransport(AsyncMount, httpx.AsyncBaseTransport):
@@ -59,7 +59,7 @@ class AsyncRecoverTransport(AsyncMount, httpx.AsyncBaseTransport):
         **kwargs: Any,
     ) -> None:
         inner = choose_inner(transport, httpx.AsyncBaseTransport, httpx.AsyncHTTPTransport, kwargs)
-        self._set_up(inner, httpx.AsyncHTTPTransport, policy, rules)
+        self.set_up(inner, httpx.AsyncHTTPTransport, policy, rules)
 
 
 def recover(

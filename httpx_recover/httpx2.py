@@ -42,7 +42,7 @@ class RecoverTransport(SyncMount, httpx2.BaseTransport):
         **kwargs: Any,
     ) -> None:
         inner = choose_inner(transport, httpx2.BaseTransport, httpx2.HTTPTransport, kwargs)
-        self._set_up(inner, httpx2.HTTPTransport, policy, rules)
+        self.set_up(inner, httpx2.HTTPTransport, policy, rules)
 
 
 class AsyncRecoverTransport(AsyncMount, httpx2.AsyncBaseTransport):
@@ -61,7 +61,7 @@ class AsyncRecoverTransport(AsyncMount, httpx2.AsyncBaseTransport):
         inner = choose_inner(
             transport, httpx2.AsyncBaseTransport, httpx2.AsyncHTTPTransport, kwargs
         )
-        self._set_up(inner, httpx2.AsyncHTTPTransport, policy, rules)
+        self.set_up(inner, httpx2.AsyncHTTPTransport, policy, rules)
 
 
 def recover(

@@ -1,4 +1,4 @@
-"""The six ways to make a call: httpx and httpx2, each sync, under asyncio and under trio."""
+"""The seven ways to make a call: requests, and httpx and httpx2 sync, under asyncio and trio."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any
 
 import httpx
 import httpx2
+import requests
 import trio
 
 from httpx_recover import Policy, Rule
 from httpx_recover import httpx as on_httpx
 from httpx_recover import httpx2 as on_httpx2
+from httpx_recover.requests import RecoverAdapter
 
 TIMEOUT = 0.2
 POLICY = Policy(backoff=(0.03, 0.05), jitter=0.0, settle=0.5)
 LIBRARIES = {"httpx": (httpx, on_httpx), "httpx2": (httpx2, on_httpx2)}
 DRIVERS = [f"{name} {colour}" for name in LIBRARIES for colour in ("sync", "asyncio", "trio")]
+DRIVERS.append("requests sync")
 
 Call = tuple[str, str, dict[str, Any]]  # method, URL, arguments of `client.request`
 
@@ -38,6 +41,8 @@ def run_calls(
 ) -> list[Any]:
     """Make the calls at the same time; a response or an exception for each, in order."""
     name, _, colour = driver.partition(" ")
+    if name == "requests":
+        return _on_requests(calls, around, timeout, RecoverAdapter(policy=policy, rules=rules))
     library, mounts = LIBRARIES[name]
     if colour == "sync":
         mount = mounts.RecoverTransport(policy=policy, rules=rules)
@@ -61,6 +66,36 @@ def run_calls(
             return [found[place] for place in range(len(calls))]
 
     return trio.run(main) if colour == "trio" else asyncio.run(main())
+
+
+class Session(requests.Session):
+    """A session that makes each of its calls with one timeout, as the clients do."""
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.timeout = timeout
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        return super().request(*args, timeout=self.timeout, **kwargs)
+
+
+def _on_requests(
+    calls: Sequence[Call], around: Callable[[], Any] | None, timeout: float, mount: Any
+) -> list[Any]:
+    with Session(timeout) as session:
+        calls = [(method, url, _named(arguments)) for method, url, arguments in calls]
+        session.mount("http://", mount)
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(lambda call: _one(session, call, around), calls))
+
+
+def _named(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by the names that requests gives them, with httpx's defaults."""
+    named = {"follow_redirects": "allow_redirects", "content": "data"}
+    return {"allow_redirects": False} | {
+        named.get(name, name): value for name, value in arguments.items()
+    }
 
 
 def _one(client: Any, call: Call, around: Callable[[], Any] | None) -> Any:

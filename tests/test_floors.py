@@ -16,11 +16,13 @@ import httpx_recover
 PACKAGE = Path(httpx_recover.__file__).parent
 FLOORS = {
     0: "_words _errors",
-    1: "_table _waits _evidence _keys _budget _fingerprint _patterns _targets _template _grammar",
+    1: "_table _waits _evidence _keys _budget _fingerprint _patterns _targets _template "
+    "_grammar _credentials",
     2: "_policy _plan _ledger _call _report verify",
     3: "_memory _outcome _task _block _drive",
-    4: "_httpx_wire _httpx_io _httpx_view _httpx_port _httpx_sync _httpx_async _httpx_mount "
-    "httpx httpx2",
+    4: "_view _port _blocking _mount "
+    "_httpx_wire _httpx_io _httpx_port _httpx_sync _httpx_async _httpx_mount httpx httpx2 "
+    "_requests_wire _requests_io _requests_phase _requests_port _requests_mount requests",
     5: "_cli _demo _demo._server _demo._book _demo._show __main__",
     6: "__init__",  # the roof: only extras may stand on it
 }
@@ -32,6 +34,8 @@ OUTSIDE = {
     "_httpx_async": {"anyio"},
     "httpx": {"httpx"},
     "httpx2": {"httpx2"},
+    **{f"_requests_{name}": {"requests", "urllib3"} for name in ("wire", "io", "mount")},
+    "requests": {"requests", "urllib3"},
     "_demo": {"httpx"},
     "_demo._book": {"httpx", "tenacity"},
     "_demo._show": {"rich"},

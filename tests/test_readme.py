@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+import requests
 
 from httpx_recover import _drive
 from httpx_recover._memory import MEMORY
@@ -147,14 +148,14 @@ def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderBook]:
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An example does not close its client; an open connection would be a warning."""
-    clients: list[httpx.Client] = []
-    plain = httpx.Client.__init__
+    clients: list[Any] = []
+    for kind in (httpx.Client, requests.Session):
 
-    def opening(client: httpx.Client, *args: Any, **kwargs: Any) -> None:
-        plain(client, *args, **kwargs)
-        clients.append(client)
+        def opening(client: Any, *args: Any, plain: Any = kind.__init__, **kwargs: Any) -> None:
+            plain(client, *args, **kwargs)
+            clients.append(client)
 
-    monkeypatch.setattr(httpx.Client, "__init__", opening)
+        monkeypatch.setattr(kind, "__init__", opening)
     yield
     for client in clients:
         client.close()

@@ -27,14 +27,16 @@ NAMES = {
     "__aexit__": "__exit__",
     "__aiter__": "__iter__",
 }
-PORTED = ("carry", "send", "look", "ask", "walk", "read", "read_once", "signed_send")
+STEPS = ("carry", "send", "ask", "walk", "read", "read_once")
+SOCKETS = ("attempt", "look", "shelve", "load", "signed_send")
 TWINS = {
     "_drive:arun": "_drive:run",
     "_drive:AsyncPort.carry": "_drive:Port.carry",
     "_httpx_io:aread_body": "_httpx_io:read_body",
     "_httpx_io:ashelve": "_httpx_io:shelve",
     "_httpx_wire:kept_stream.KeptStream.__aiter__": "_httpx_wire:kept_stream.KeptStream.__iter__",
-    **{f"_httpx_async:AsyncPort.{name}": f"_httpx_sync:SyncPort.{name}" for name in PORTED},
+    **{f"_httpx_async:AsyncPort.{name}": f"_blocking:BlockingPort.{name}" for name in STEPS},
+    **{f"_httpx_async:AsyncPort.{name}": f"_httpx_sync:SyncPort.{name}" for name in SOCKETS},
     "_httpx_mount:AsyncMount.handle_async_request": "_httpx_mount:SyncMount.handle_request",
     "_httpx_mount:AsyncMount.aclose": "_httpx_mount:SyncMount.close",
     "_httpx_mount:AsyncMount.__aenter__": "_httpx_mount:SyncMount.__enter__",
@@ -139,7 +141,8 @@ def test_whatever_waits_has_a_twin_or_a_reason() -> None:
 
 
 def test_a_port_has_the_same_methods_in_both_colours() -> None:
-    assert methods("_httpx_async", "AsyncPort") - {"consult"} == methods("_httpx_sync", "SyncPort")
+    sync = methods("_blocking", "BlockingPort") | methods("_httpx_sync", "SyncPort")
+    assert methods("_httpx_async", "AsyncPort") - {"consult"} == sync
 
 
 def methods(module: str, name: str) -> set[str]:

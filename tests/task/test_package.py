@@ -119,7 +119,9 @@ def test_it_is_wrapped_once_with_one_set_of_settings() -> None:
 
 @pytest.mark.parametrize("thing", [None, 7, httpx.Client, object()], ids=repr)
 def test_what_is_no_client_is_refused(thing: object) -> None:
-    with pytest.raises(ValueError, match=r"client=.*: must be a client of httpx or httpx2"):
+    with pytest.raises(
+        ValueError, match=r"client=.*: must be a client of httpx, httpx2 or requests"
+    ):
         recover(thing)
 
 

@@ -17,14 +17,16 @@ from httpx_recover import (
     Rule,
     UnknownOutcome,
     Verdict,
+    _httpx_wire,
     outcome,
     task,
     verify,
 )
-from httpx_recover._httpx_view import CallView, next_hop
-from httpx_recover._httpx_wire import body_of, is_small, precondition, print_of, rewinder
+from httpx_recover._credentials import precondition
+from httpx_recover._httpx_wire import body_of, is_small, next_hop, print_of, rewinder
 from httpx_recover._ledger import Action
 from httpx_recover._memory import MEMORY
+from httpx_recover._view import CallView
 from tests.drivers import POLICY
 from tests.faulty import FaultServer
 
@@ -100,7 +102,7 @@ def test_bodies_in_memory_can_be_compared() -> None:
     assert body_of(httpx.Request("POST", URL, files={"f": io.BytesIO(b"x")})) is None
     once = httpx.Request("POST", URL, content=generated())
     assert body_of(once) is None
-    view = CallView(once, Action("POST", URL, safe=False))
+    view = CallView(once, Action("POST", URL, safe=False), _httpx_wire)
     assert (view.form, view.json, view.content) == (None, None, None)
 
 
@@ -116,7 +118,7 @@ def test_bodies_in_memory_can_be_compared() -> None:
     ],
 )
 def test_which_preconditions_make_a_resend_harmless(headers: dict[str, str], holds: bool) -> None:
-    assert precondition(httpx.Headers(headers)) is holds
+    assert precondition(httpx.Headers(headers).get) is holds
 
 
 def test_a_precondition_counts_only_where_it_is_declared(server: FaultServer) -> None:

@@ -1,0 +1,121 @@
+"""The settings of a mount, and which of them hold for a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpx_recover._plan import Plan, Route, make_plan, make_routes
+from httpx_recover._policy import Policy, Rule
+from httpx_recover._port import MARK
+from httpx_recover._task import Scope, Success, Task, logger
+
+
+class Mount:
+    """The settings of a mount, and which of them hold for a request."""
+
+    lib: Any  # the client library
+    wire: Any  # the module that knows its requests and responses
+
+    def _set_up(self, policy: Policy | None, rules: Any) -> None:
+        if policy is not None and not isinstance(policy, Policy):
+            raise ValueError(f"policy={policy!r}: must be a Policy")
+        self.policy = policy or Policy()
+        self.routes: tuple[Route, ...] = make_routes(rules)
+        self.client_ref: Any = lambda: None
+        self._plans: dict[Any, Plan] = {}
+        self._matched: set[int] = set()
+        for route in self.routes:
+            self._check(route.rule.verify)
+
+    def _check(self, verify: Any) -> None:
+        """Refuse a verifier of the wrong colour."""
+
+    @property
+    def client(self) -> Any:
+        """The client that this mount was put under by `recover`, while it lives."""
+        return self.client_ref()
+
+    def settings(self) -> tuple[Any, ...]:
+        """What makes two mounts the same."""
+        return self.policy, tuple(route.rule for route in self.routes)
+
+    def find_plan(self, request: Any, scope: Scope | None) -> Plan | None:
+        """Everything declared about the request; None when it has us switched off."""
+        own = self.wire.extensions_of(request).get("recover")
+        if own is False:
+            return None
+        if own is not None and own is not True and not isinstance(own, Rule):
+            raise ValueError(f"extensions['recover']={own!r}: must be a Rule or False")
+        if scope is not None and scope.task is not None and self.routes:
+            scope.task.mounts[id(self)] = self
+        index = self._match(request)
+        block = None if scope is None else scope.block
+        policy = (
+            self.policy if scope is None or scope.task is None else scope.task.policy(self.policy)
+        )
+        if block is None and not isinstance(own, Rule):
+            if index < 0 and policy is self.policy:
+                return self._plans.get(request.method) or self.plain_plan(request.method)
+            return self._cached(request.method, index, policy)
+        layers = [self.routes[index].said] if index >= 0 else []
+        if block is not None:
+            named = {"key": policy.key} if block.value is not None else {}
+            layers = [named, *layers, block.said]  # a value that is named must be sent
+        layers += [own.said()] if isinstance(own, Rule) else []
+        plan = make_plan(request.method, policy, *layers)
+        self._check(plan.verify)
+        placeless = plan.key.name is None and not plan.rights.safe
+        if block is not None and block.value is not None and placeless:
+            raise ValueError(
+                f"call(key='{block.value[:8]}...'): the policy or a rule says Key.none(), so there "
+                f"is no place for it; give a Rule with key=Key.header(...)"
+            )
+        return plan
+
+    def _match(self, request: Any) -> int:
+        if not self.routes:
+            return -1
+        url = request.url
+        method, origin, path = request.method, self.wire.origin_of(url), self.wire.path_of(url)
+        for index, route in enumerate(self.routes):
+            if route.pattern.matches(method, origin, path):
+                self._matched.add(index)
+                return index
+        return -1
+
+    def _cached(self, method: str, index: int, policy: Policy) -> Plan:
+        place = (method, index, policy)
+        plan = self._plans.get(place)
+        if plan is None:
+            layers = [self.routes[index].said] if index >= 0 else []
+            plan = self._plans[place] = make_plan(method, policy, *layers)
+        return plan
+
+    def plain_plan(self, method: str) -> Plan:
+        """The plan of a method about which nothing was declared."""
+        return self._plans.setdefault(method, make_plan(method, self.policy))
+
+    def read_plan(self) -> Plan:
+        """The plan of a recovery read, whatever rules say about the route it takes."""
+        return self._cached("GET", -1, self.policy)
+
+    def log_unmatched(self) -> None:
+        """Say once which rules never matched: most often a typo in a pattern."""
+        for index, route in enumerate(self.routes):
+            if index not in self._matched:
+                self._matched.add(index)
+                logger.warning("the rule for %r has matched no request so far", route.rule.match)
+
+    def drop_key(self, request: Any) -> None:
+        """A hop of a redirect that became a read takes no key of ours along."""
+        value = self.wire.extensions_of(request)[MARK].key
+        headers, header = request.headers, self.wire.header
+        for name in [each for each in headers if header(request, each).strip('"') == value]:
+            del headers[name]
+
+    def succeeded(self, request: Any, status: int, task: Task) -> None:
+        """A read has succeeded at once in a named task."""
+        success = Success(request.method, request.url, status)
+        task.add(success)
+        if task.troubled or task.parent is not None:
+            task.mend(success, lambda: self.wire.print_of(request))

@@ -1,0 +1,558 @@
+"""The port of one call: what a step means for a request and its response.
+
+`BasePort` is everything without a colour and without a client library: opening the record, telling
+the call what was seen, and handing the caller its end. Where the libraries differ it asks `wire`,
+the module that knows one of them. The ports of the libraries add the operations that wait.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from httpx_recover import _drive
+from httpx_recover._budget import Budget
+from httpx_recover._call import Call
+from httpx_recover._credentials import asks_for_token, identity_of, is_bound, precondition
+from httpx_recover._errors import UnknownOutcome, as_client_error
+from httpx_recover._evidence import Evidence, Phase, judge
+from httpx_recover._ledger import DONE, FAILED, OPEN, UNKNOWN, Action, Attempt, Outcome
+from httpx_recover._memory import MEMORY
+from httpx_recover._plan import Plan
+from httpx_recover._targets import target
+from httpx_recover._task import NOWHERE, Block, Scope, Task, logger
+from httpx_recover._view import REDIRECTS, CallView
+from httpx_recover._waits import server_wait
+from httpx_recover._words import Applied, Ask, FailureClass, Note, Step, Stop, Verdict, Wait
+
+MARK = "httpx_recover.mark"  # in what travels with a request, redirect hops included
+
+
+class Mark(NamedTuple):
+    """What is remembered on a request that was sent as a write."""
+
+    key: str | None  # the key that we attached, None for the caller's own
+    action: Action
+    next: str | None = None  # where its answer asks for it to be sent
+
+    def leads_to(self, place: str) -> bool:
+        """Is a request to `place` the hop that a redirect asks for? Then it is the same action.
+
+        Only while that redirect is the last that was heard of it: the request that was redirected
+        keeps its mark, and may be sent again when the hop has long ended.
+        """
+        trail = self.action.trail
+        return bool(trail) and trail[-1].status in REDIRECTS and self.next == place
+
+
+class Spent(Exception):
+    """A recovery read may not be made: a limit is reached."""
+
+    def __init__(self, stop: str) -> None:
+        super().__init__(f"no recovery read: {stop} reached")
+        self.stop = stop
+
+
+class Unsigned(Exception):
+    """A recovery read cannot be signed here."""
+
+
+class BasePort:
+    """One call of the program, its request, and what came back so far."""
+
+    wire: Any  # the module that knows this client library's requests and responses
+
+    def __init__(self, mount: Any, request: Any, plan: Plan, scope: Scope | None) -> None:
+        self.mount = mount
+        self.lib = mount.lib
+        self.request = request
+        self.plan = plan
+        self.scope = scope
+        self.task, self.block = scope or NOWHERE
+
+    # What is not so from the start is seldom so at all: a success never writes these.
+    action: Action
+    call: Call
+    rewind: Callable[[], None] | None = None
+    response: Any = None
+    error: BaseException | None = None
+    kept: tuple[Any, BaseException | None] | None = None  # an end that still counts
+    phase: Phase | None = None
+    shown: Any = None  # the response of the last verifying read
+    last_read: str | None = None
+    spent: str | None = None
+    remark: str | None = None
+    asked = ""
+    whole = False  # read every body whole: a verifier wants to look into it
+    other_key = False  # the caller's key on a repeat is not the action's
+    out = False  # counted as on its way, for equal calls that verify
+    guest = False  # not ours to settle: another call is at work on the action
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self) -> Step:
+        """Make the record, and ask it for the first step."""
+        request, plan = self.request, self.plan
+        self.rewind = self.wire.rewinder(request)
+        self.action = self._find_action()
+        if not plan.rights.safe:
+            self._attach_key()
+        if self.task is not None and self.task.adopt(self.action):
+            self._name(self.task)
+        self.call = self._make_call(plan)
+        if not self.action.trail:
+            self.action.busy = True
+        elif not MEMORY.take(self.action):
+            self.guest = True
+            return Stop("refused")
+        return self.call.begin(_drive.clock.now())
+
+    def open_late(self) -> None:
+        """Make the record after the first send: it has failed, so there is something to decide."""
+        self.action = Action(self.request.method, self.request.url, safe=self.plan.rights.safe)
+        self.rewind = self.wire.rewinder(self.request)
+        if self.task is not None:
+            self.task.add(self.action)
+            self._name(self.task)
+        self.call = self._make_call(self.plan)
+        self.action.busy = True
+        self.call.begin(_drive.clock.now())
+
+    def open_read(self, parent: BasePort) -> Step:
+        """Make the record of a recovery read: it lives on what its parent has left."""
+        self.guest = self.whole = True
+        self.rewind = self.wire.rewinder(self.request)
+        self.action = Action("GET", self.request.url, safe=True)
+        main = parent.call
+        charged = parent.asked != "baseline"
+        self.call = Call(self.action, self.plan.rights, main.policy, main.budget, charged=charged)
+        return self.call.begin(_drive.clock.now())
+
+    def _make_call(self, plan: Plan) -> Call:
+        policy = self.mount.policy if self.task is None else self.task.policy(self.mount.policy)
+        rights = plan.rights
+        if rights.conditional and not precondition(self.header):
+            rights = rights._replace(conditional=False)
+        return Call(
+            self.action,
+            rights,
+            policy,
+            Budget() if self.task is None else self.task.budget,
+            keyed=rights.dedupes and self.action.key is not None and not self.other_key,
+            replayable=self.rewind is not None,
+            named=self.task is not None,
+        )
+
+    def _look_up(self) -> None:
+        """Facts that only a failure asks for."""
+        call = self.call
+        call.bound = self.plan.prepare is None and is_bound(self.header)
+        call.read_timeout = None if call.rights.safe else self.own_read_timeout()
+
+    def own_read_timeout(self) -> float | None:
+        """The call's own read timeout in seconds."""
+        raise NotImplementedError
+
+    def _name(self, task: Task) -> None:
+        action = self.action
+        action.task = task.name
+        if self.block is not None:
+            action.label = self.block.label
+        if action.label is None and task.parent is not None:
+            action.label = task.as_label
+
+    def _find_action(self) -> Action:
+        """The unresolved action that this request repeats, or a new one."""
+        request, plan = self.request, self.plan
+        mark: Mark | None = self.extensions.get(MARK)
+        if mark is not None and not plan.rights.safe and mark.leads_to(self.place):
+            mark.action.state = OPEN
+            return mark.action
+        new = Action(request.method, request.url, safe=plan.rights.safe)
+        if plan.rights.safe:
+            return new
+        armed = MEMORY or (self.task is not None and self.task.has_unknown())
+        if armed or plan.rights.verifies or (self.block is not None and self.block.value):
+            self._identify(new)
+        if not armed:
+            return new
+        assert new.fingerprint is not None and new.identity is not None
+        found = self.task.find(new.fingerprint) if self.task is not None else None
+        found = found or MEMORY.find(new.fingerprint, new.identity, _drive.clock.now())
+        return new if found is None else found
+
+    def header(self, name: str) -> str | None:
+        """The value of a header of the request."""
+        value: str | None = self.wire.header(self.request, name)
+        return value
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """What travels with the request."""
+        found: dict[str, Any] = self.wire.extensions_of(self.request)
+        return found
+
+    @property
+    def place(self) -> str:
+        """The request's URL without fragment."""
+        place: str = self.wire.place_of(self.request.url)
+        return place
+
+    def _identify(self, action: Action) -> None:
+        if action.fingerprint is None:
+            action.fingerprint = self.wire.print_of(self.request)
+            action.identity = identity_of(self.header, self.plan.identity)
+
+    def _attach_key(self) -> None:
+        """One key for one action: the caller's own, the block's, the earlier one, or a new one."""
+        key, action, extensions = self.plan.key, self.action, self.extensions
+        mark: Mark | None = extensions.get(MARK)
+        ours = None
+        if key.name is not None:
+            written = self.header(key.name)
+            value = None if written is None else key.value(written)
+            if value is not None and (mark is None or mark.key != value):
+                self._take_key(value)
+            elif action.key is None or value != action.key:
+                ours = action.key = action.key or self._block_key() or str(uuid.uuid4())
+                self.request.headers[key.name] = key.written(ours)
+            else:
+                ours = action.key
+        extensions[MARK] = Mark(ours, action)
+
+    def _take_key(self, value: str) -> None:
+        """The caller's own key. Another one on a repeat is another order to the server."""
+        self.other_key = self.action.key is not None and self.action.key != value
+        if not self.other_key:
+            self.action.key = value
+
+    def _block_key(self) -> str | None:
+        block: Block | None = self.block
+        if block is None or block.value is None or self._asks_for_token():
+            return None
+        mark = self.extensions.get(MARK)
+        again = mark is not None and mark.action.failure is FailureClass.AUTH
+        if again and block.used == self.action.fingerprint:
+            return block.value  # the same request, signed anew by an auth flow
+        if block.used is not None:
+            raise ValueError(
+                f"call(key='{block.value[:8]}...'): a second action in the block; a key is for "
+                f"one, so give each its own block"
+            )
+        block.used = self.action.fingerprint
+        return block.value
+
+    def _asks_for_token(self) -> bool:
+        return asks_for_token(self.header, self.wire.body_of(self.request))
+
+    # ------------------------------------------------------------------ what was seen
+
+    def went_out(self) -> None:
+        """The request is about to be handed down."""
+        if self.plan.rights.verifies and not self.out:
+            self._identify(self.action)
+            self.out = True
+            MEMORY.went_out(self.action)
+
+    def came_back(self, step: Step) -> Step:
+        """The request has ended; equal calls may have to know."""
+        if self.out:
+            self.out = False
+            MEMORY.came_back(self.action, done=self.action.state == DONE)
+        return step
+
+    def received(self, response: Any, cut: BaseException | None = None) -> Step:
+        """Tell the call of a response; its headers matter only from 400 up."""
+        self.response, self.error = response, cut
+        now, wait = _drive.clock.now(), None
+        status = response.status_code
+        if status >= 400 or status in self.plan.odd:
+            self._look_up()
+            wall = _drive.clock.wall()
+            wait = server_wait(response.headers.get, wall)
+            self.action.retry_at = wall + wait if wait else None
+        elif status >= 300 and not self.plan.rights.safe:
+            self._expect_hop(response)
+        return self.came_back(self.call.answered(now, status, wait, cut=cut is not None))
+
+    def _expect_hop(self, response: Any) -> None:
+        """The client may follow: the hop is the same action, known by what the program sent."""
+        self._identify(self.action)
+        extensions, place = self.extensions, self.wire.location_of(self.request, response)
+        mark = extensions.get(MARK)
+        if mark is not None and place is not None:
+            extensions[MARK] = mark._replace(next=self.wire.place_of(place))
+
+    def unprepared(self, exc: Exception) -> Step:
+        """The request cannot be made ready for a resend: what it had ended with counts."""
+        self.phase = Phase()
+        evidence = Evidence(
+            FailureClass.TRANSIENT, Applied.NO, "not_sent", type(exc).__name__, recoverable=False
+        )
+        self.call.lost(_drive.clock.now(), evidence)
+        self.action.note = f"a resend could not be prepared ({type(exc).__name__})"
+        return Stop("earlier")
+
+    def failed(self, exc: Exception) -> Step:
+        """Tell the call of an exception."""
+        self.response, self.error = None, exc
+        self._look_up()
+        found = judge(exc, self.phase, safe=self.plan.rights.safe, real=self.mount.real)
+        return self.came_back(self.call.lost(_drive.clock.now(), found))
+
+    def note(self, step: Note) -> Step:
+        """The outcome is unknown: from here on a repeat meets this action."""
+        self.kept = (self.response, self.error)
+        self._arm()
+        return self.call.noted(_drive.clock.now())
+
+    def pause(self, step: Wait) -> float:
+        """How long to sleep for a `Wait`."""
+        return step.seconds + _drive.clock.chance() * step.spread
+
+    def _spare(self) -> Any:
+        """The failed response that must not hold its connection while we wait or ask."""
+        return None if self.action.state == DONE else self.response
+
+    def prepare(self) -> None:
+        """Before a resend: keep the end of the last one, wind the body back, sign again."""
+        if self.kept is None and (self.response is not None or self.error is not None):
+            self.kept = (self.response, self.error)
+        self.response = self.error = None
+        assert self.rewind is not None, "a body that can be read once is not sent again"
+        self.rewind()
+        if self.plan.prepare is not None:
+            self.plan.prepare(self.request)
+
+    # ------------------------------------------------------------------ verifying
+
+    def judge_look(self, step: Ask, verdict: Any) -> Step:
+        """Tell the call what a verifier saw, once copies of equal actions are set apart."""
+        call, action = self.call, self.action
+        if not isinstance(verdict, Verdict):
+            verdict = Verdict("UNCLEAR", why="the verifier gave no Verdict")
+        call.shown = self._sign()
+        question = step.question
+        if question == "baseline":
+            verdict = self._counted_before(verdict)
+        elif question == "count":
+            verdict = self._counted_after(verdict)
+        elif verdict == Verdict.LANDED and question == "verify" and verdict.count is not None:
+            others = action.baseline or 0
+            if not MEMORY.claim(action, verdict.count, others):
+                verdict = Verdict("UNCLEAR", again=True, why="an equal action took the copy")
+        if self.remark is not None:
+            verdict = Verdict("UNCLEAR", why=self.remark)
+        return call.told(_drive.clock.now(), verdict, self.spent)
+
+    def _counted_before(self, verdict: Verdict) -> Verdict:
+        if verdict.count is None:
+            return verdict
+        known, out = MEMORY.counts(self.action)
+        self.action.unsure = out
+        return Verdict(verdict.name, count=verdict.count - known - out)
+
+    def _counted_after(self, verdict: Verdict) -> Verdict:
+        if verdict.count is None:
+            return verdict
+        known, out = MEMORY.counts(self.action)
+        ours = verdict.count - (self.action.baseline or 0) - self.action.unsure - known - out
+        MEMORY.add_copies(self.action, ours - 1)
+        return Verdict(verdict.name, count=ours)
+
+    def _sign(self) -> str:
+        shown = getattr(self.plan.verify, "shown", None)
+        if shown is not None:
+            return f"read {shown(str(self.request.url))}"
+        return "caller" if self.last_read is None else f"read {self.last_read}"
+
+    def view(self) -> CallView:
+        """What the verifier sees."""
+        self._identify(self.action)
+        self.remark = self.spent = None
+        return CallView(self.request, self.action, self.wire)
+
+    def spend(self, question: str) -> None:
+        """Pay for a recovery read, or raise `Spent`. A count before the first send is free."""
+        if question == "baseline":
+            return
+        call = self.call
+        if _drive.clock.now() >= call.budget.ends(call.policy.deadline):
+            self.spent = "deadline"
+        elif not call.budget.spend(call.policy.recovery_calls):
+            self.spent = "recovery_calls"
+        if self.spent:
+            raise Spent(self.spent)
+
+    def add_reads(self, question: str, read: Action) -> None:
+        """Put the sends of a recovery read into the action's trail."""
+        for attempt in read.trail:
+            attempt.kind = question
+            attempt.number = len(self.action.trail) + 1
+            self.action.trail.append(attempt)
+        if read.stop in ("deadline", "recovery_calls"):
+            self.spent = read.stop
+
+    def saw(self, request: Any) -> None:
+        """The report names the last read by its path."""
+        self.last_read = f"GET {target(str(request.url))}"
+
+    def show(self, request: Any, response: Any) -> Any:
+        """Keep a fresh copy of what was read, which may stand in for the lost answer."""
+        response.request = request
+        self.shown = self.wire.fresh_copy(response, self.lib)
+        return response
+
+    def signing_client(self, request: Any) -> Any:
+        """The recovered client, which signs a read itself; the read goes into the trail."""
+        client = self.mount.client
+        if client is None:
+            raise Unsigned
+        number, now = len(self.action.trail) + 1, _drive.clock.now()
+        name = f"GET {target(str(request.url))}"
+        attempt = Attempt(self.asked, number, now, "signed by the client", name)
+        self.action.trail.append(attempt)
+        return client
+
+    def verifier_raised(self, exc: Exception) -> Verdict:
+        """A verifier that fails has seen nothing; its error is named in the report."""
+        if isinstance(exc, Unsigned):
+            self.remark = "the credentials are good for one request and cannot sign a read"
+        elif not isinstance(exc, Spent):
+            self.remark = f"the verifier raised {type(exc).__name__}"
+        return Verdict.UNCLEAR
+
+    def confirmed(self, response: Any) -> Verdict:
+        """What a plain GET says about a 404."""
+        if response.status_code in (404, 410):
+            return Verdict.ABSENT
+        return Verdict.LANDED if response.status_code < 300 else Verdict.UNCLEAR
+
+    # ------------------------------------------------------------------ the end
+
+    def finish(self, step: Stop) -> Any:
+        """Hand the caller what recovery ended with, or raise it."""
+        if not self.guest:
+            self._settle()
+        give = step.give
+        if give == "earlier":
+            self.response, self.error = self.kept or (self.response, self.error)
+            give = "response" if self.response is not None else "unknown"
+            if self.action.state != UNKNOWN:
+                give = "response" if self.error is None else "error"
+        if give == "read":
+            return self._give_read()
+        if give == "response":
+            return self._marked(self.response)
+        if give == "error":
+            assert self.error is not None
+            raise self._blamed(self.error)
+        raise self._unknown(refused=give == "refused") from self.error
+
+    def abandon(self, exc: BaseException) -> None:
+        """The caller has gone: write down what is known."""
+        phase, call = self.phase, self.call
+        sent = phase is None or phase.sent or not (phase.connected or self.mount.real)
+        call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent)
+        self.came_back(Stop("error"))
+        self._settle()
+
+    def _settle(self) -> None:
+        """The ledger's last word on this call."""
+        action, task = self.action, self.task
+        action.busy = False
+        if action.safe:
+            self._log()
+            if task is not None and action.state == FAILED:
+                self._identify(action)
+                task.remember_failure(action)
+            return
+        lost = action.state == UNKNOWN and action.lost_end is not None
+        if lost or action.lost_answer or action.items is not None:
+            self._arm()
+        elif action.fingerprint is not None:
+            MEMORY.forget(action)
+            if task is not None:
+                task.forget(action)
+        if task is not None and action.state == FAILED:
+            self._identify(action)
+            task.remember_failure(action)
+        elif task is not None and action.state == DONE:
+            task.mend(action, self._print)
+        self._log()
+
+    def _print(self) -> str:
+        self._identify(self.action)
+        assert self.action.fingerprint is not None
+        return self.action.fingerprint
+
+    def _arm(self) -> None:
+        self._identify(self.action)
+        now, deadline = _drive.clock.now(), self.call.policy.deadline
+        if self.task is None:
+            MEMORY.keep(self.action, now, deadline)
+        else:
+            self.task.arm(self.action)
+
+    def _log(self) -> None:
+        if self.task is None and self.action.state != DONE:
+            logger.warning("%s", Outcome(self.action))
+
+    def _marked(self, response: Any) -> Any:
+        self.wire.attach(response, Outcome(self.action))
+        if self.error is not None:  # which cut its body, and is raised when the body is read
+            self._blamed(self.error)
+        return response
+
+    def _blamed(self, error: BaseException) -> BaseException:
+        with suppress(AttributeError, TypeError):  # an exception may refuse new attributes
+            error.recovery = Outcome(self.action)  # type: ignore[attr-defined] # for outcome()
+        return error
+
+    def _give_read(self) -> Any:
+        """The verifying read's response stands in for the lost answer, if it is one."""
+        shown = self.shown
+        handed = getattr(self.plan.verify, "hands_over", ())
+        if shown is not None and (shown.status_code < 300 or shown.status_code in handed):
+            return self._marked(shown)
+        if self.response is not None:
+            return self._marked(self.response)
+        if self.error is not None:
+            raise self._blamed(self.error)
+        raise self._blamed(self._lost_error("it is done, but there is no answer to hand over"))
+
+    def _lost_error(self, text: str) -> BaseException:
+        common = self.wire.common_error(self.lib)
+        base = getattr(self.lib, self.action.cause or "", None)
+        if not (isinstance(base, type) and issubclass(base, common)):
+            base = common
+        error: BaseException = base(f"{self.action.name}: {text}", request=self.request)
+        return error
+
+    def _unknown(self, *, refused: bool) -> BaseException:
+        action, error = self.action, self.error
+        common = self.wire.common_error(self.lib)
+        base = common if refused or error is None else type(error)
+        known = f"it may or may not have been done ({action.cause})"
+        if action.lost_answer:
+            known = "it was done, but its answer was lost"
+        elif action.items is not None:
+            known = f"it was done in part, {len(action.items[1])} items are missing"
+        did = "This repeat was not sent" if refused else f"Sent {_times(action.sends)}"
+        advice = "Read the state first: sending it again can do it twice."
+        text = f"{action.name}: {known}. {did}. {advice}"
+        facts = {
+            "outcome": Outcome(action),
+            "method": action.method,
+            "url": self.wire.bare(self.request.url),
+        }
+        raised = as_client_error(UnknownOutcome, base, text, **facts)
+        if action.note:
+            raised.add_note(action.note)
+        return raised
+
+
+def _times(sends: int) -> str:
+    return "once" if sends == 1 else f"{sends} times"

@@ -1,0 +1,165 @@
+"""What makes an adapter of requests recover: around its sending, whichever adapter it is.
+
+A call that succeeds at once builds no record, as under httpx.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Any
+
+import requests.exceptions
+from requests.adapters import HTTPAdapter
+from requests.utils import prepend_scheme_if_needed, select_proxy
+from urllib3.util import Retry
+
+from httpx_recover import _drive, _requests_wire
+from httpx_recover._evidence import Phase
+from httpx_recover._ledger import Outcome
+from httpx_recover._memory import MEMORY
+from httpx_recover._mount import Mount
+from httpx_recover._plan import Plan
+from httpx_recover._policy import Policy, Rule, check_colour
+from httpx_recover._port import MARK
+from httpx_recover._requests_io import read_body
+from httpx_recover._requests_phase import noted, watch
+from httpx_recover._requests_port import RequestsPort
+from httpx_recover._requests_wire import Hooks, Sending, in_memory
+from httpx_recover._task import SCOPE, Scope, logger
+
+
+class RequestsMount(Mount):
+    """Sends requests through an adapter, and recovers them."""
+
+    lib = requests.exceptions
+    wire = _requests_wire
+    hand_down: Any  # the sending that is recovered
+    adapter: Any  # whose pools it uses
+    real: Any  # is it requests' own: then silence before a pool was asked is proof
+    has_own_timeout = False  # an adapter with a `send` of its own may set one
+
+    def set_up(self, policy: Policy | None, rules: Any) -> None:
+        """Take the settings."""
+        self.rules = (rules,) if isinstance(rules, Rule) else tuple(rules)
+        self._set_up(policy, self.rules)
+        self.pid = os.getpid()
+        self.off: Any = None
+        self.switch_off()
+
+    def _check(self, verify: Any) -> None:
+        check_colour(verify)
+
+    def send(
+        self,
+        request: Any,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Any:
+        """Send the request, and recover it when it fails half-way."""
+        sending = Sending(stream, timeout, verify, cert, proxies)
+        scope = SCOPE.get()
+        known = request.hooks.extensions if type(request.hooks) is Hooks else {}
+        if self.routes or scope is not None or known:
+            plan = self.find_plan(request, scope)
+            if plan is None:
+                return self.below(request, sending, Phase())
+        else:
+            plan = self._plans.get(request.method) or self.plain_plan(request.method)
+        safe, task = plan.rights.safe, None if scope is None else scope.task
+        heavy = not plan.light or not in_memory(request.body)
+        if heavy or (not safe and (task is not None or MEMORY)):
+            port = RequestsPort(self, request, plan, scope, sending)
+            return _drive.run(port, port.open())
+        if MARK in known:
+            self.drop_key(request)
+        return self.send_light(request, plan, scope, sending)
+
+    def send_light(self, request: Any, plan: Plan, scope: Scope | None, sending: Sending) -> Any:
+        """Send what needs no record unless it fails."""
+        safe, task = plan.rights.safe, None if scope is None else scope.task
+        phase, torn = Phase(), None
+        try:
+            response = self.below(request, sending, phase)
+            if not sending.stream:
+                torn = read_body(response)
+        except Exception as exc:
+            port = self.late(request, plan, scope, sending, phase)
+            return _drive.run(port, port.failed(exc))
+        except BaseException as exc:
+            if not safe or task is not None:  # a read that nobody reports on may just go
+                self.late(request, plan, scope, sending, phase).abandon(exc)
+            raise
+        status = response.status_code
+        if torn is None and status < 400 and status not in plan.odd:
+            response.recovery = Outcome(request, status, safe)
+            if task is not None:
+                self.succeeded(request, status, task)
+            return response
+        port = self.late(request, plan, scope, sending, phase)
+        return _drive.run(port, port.received(response, torn))
+
+    def late(
+        self, request: Any, plan: Plan, scope: Scope | None, sending: Sending, phase: Phase
+    ) -> RequestsPort:
+        """The port of a call whose first send is over and was not simply a success."""
+        port = RequestsPort(self, request, plan, scope, sending)
+        port.phase = phase
+        port.open_late()
+        return port
+
+    def below(self, request: Any, sending: Sending, phase: Phase) -> Any:
+        """Hand the request down once; `phase` notes how far it gets."""
+        self.make_ready(request, sending)
+        with noted(phase):
+            response = self.hand_down(request, **sending._asdict())
+        response.connection = self  # an auth hook that sends again comes to us
+        return response
+
+    def make_ready(self, request: Any, sending: Sending) -> None:
+        """See to it that the adapter is in our hands, whatever was done to it meanwhile."""
+        adapter = self.adapter
+        if self.pid != os.getpid():
+            self.forget_connections()
+        if getattr(adapter, "max_retries", self.off) is not self.off:
+            self.switch_off()
+        if hasattr(adapter, "poolmanager"):
+            watch(adapter.poolmanager)
+        proxy = select_proxy(request.url, sending.proxies)
+        if proxy:
+            with suppress(Exception):  # what is wrong with a proxy shows when it is used
+                watch(adapter.proxy_manager_for(_with_scheme(proxy, "http")))
+
+    def forget_connections(self) -> None:
+        """In a forked process the sockets are the parent's: answers would get mixed up."""
+        adapter = self.adapter
+        for manager in (
+            *filter(None, [getattr(adapter, "poolmanager", None)]),
+            *getattr(adapter, "proxy_manager", {}).values(),
+        ):
+            manager.clear()
+        self.pid = os.getpid()
+
+    def switch_off(self) -> None:
+        """Take urllib3's own retries away: it cannot tell what may be sent again."""
+        retries = getattr(self.adapter, "max_retries", None)
+        self.off = retries
+        if retries is None or not getattr(retries, "total", 0):
+            return
+        self.off = self.adapter.max_retries = Retry(0, read=False)
+        logger.warning(
+            "max_retries=%r of an adapter is switched off: it sends writes again without "
+            "evidence; Policy(attempts=...) says how often to try",
+            retries,
+        )
+
+
+_with_scheme: Any = prepend_scheme_if_needed  # untyped there
+
+
+def is_own_sending() -> bool:
+    """Is requests' own sending in its place? Test tools put theirs there, with made-up failures."""
+    return HTTPAdapter.send.__module__ == HTTPAdapter.__module__

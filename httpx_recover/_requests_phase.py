@@ -1,0 +1,114 @@
+"""How far a request got, told by urllib3's own connections.
+
+requests has no hook that tells it, and by their types five failures before the request left look
+like failures after it. So the pools of an adapter get connections that note, for the request which
+their thread is sending, that they are at work and when the first byte may leave. What goes over
+the socket while `connect` runs, TLS and CONNECT, is not the request.
+
+A connection that is not ours, of a pool made before or of a test tool that put its own in place,
+tells nothing: then the request counts as sent.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from httpx_recover._evidence import Phase
+
+
+class _Here(threading.local):
+    phase: Phase | None = None
+
+
+_here = _Here()
+_made: dict[type, type] = {}
+
+
+@contextmanager
+def noted(phase: Phase) -> Iterator[None]:
+    """What this thread sends inside the block is noted in `phase`."""
+    before, _here.phase = _here.phase, phase  # an adapter may make a request of its own
+    try:
+        yield
+    finally:
+        _here.phase = before
+
+
+class WatchedConnection:
+    """A connection that notes when a request leaves on it."""
+
+    _connecting = False
+
+    def connect(self) -> None:
+        self._connecting = True
+        try:
+            super().connect()  # type: ignore[misc] # of the connection below
+        finally:
+            self._connecting = False
+
+    def endheaders(self, *args: Any, **kwargs: Any) -> Any:
+        self._leave()
+        return super().endheaders(*args, **kwargs)  # type: ignore[misc] # of the connection below
+
+    def send(self, data: Any) -> Any:
+        self._leave()
+        return super().send(data)  # type: ignore[misc] # of the connection below
+
+    def _leave(self: Any) -> None:
+        if self._connecting:
+            return
+        if self.sock is None and self.auto_open:
+            self.connect()  # http.client would do so within its `send`, too late for us
+        phase = _here.phase
+        if phase is not None and self.sock is not None:
+            phase.sent = True
+
+
+class WatchedPool:
+    """A pool whose connections note what they do."""
+
+    @property
+    def ConnectionCls(self) -> Any:  # urllib3's own name
+        return watched(super().ConnectionCls)  # type: ignore[misc] # of the pool below
+
+    def _get_conn(self, *args: Any, **kwargs: Any) -> Any:
+        connection = super()._get_conn(*args, **kwargs)  # type: ignore[misc] # of the pool below
+        phase = _here.phase
+        if phase is not None:
+            ours = isinstance(connection, WatchedConnection)
+            phase.connected, phase.sent = ours, phase.sent or not ours
+        return connection
+
+
+class WatchedClasses(dict[str, Any]):
+    """The pool classes of a manager, each one watched."""
+
+
+def watch(manager: Any) -> None:
+    """Let a pool manager, or a proxy manager, make watched pools from now on."""
+    classes = manager.pool_classes_by_scheme
+    if type(classes) is WatchedClasses:
+        return
+    pools = {scheme: _subclass(WatchedPool, pool) for scheme, pool in classes.items()}
+    manager.pool_classes_by_scheme = WatchedClasses(pools)
+    manager.clear()  # what is in flight goes on; its connections are not used again
+
+
+def watched(connection: Any) -> Any:
+    """The class of watched connections over a class of urllib3's; others stay as they are."""
+    if not issubclass(connection, http.client.HTTPConnection):
+        return connection
+    return _subclass(WatchedConnection, connection)
+
+
+def _subclass(mixin: type, base: type) -> type:
+    found = _made.get(base)
+    if found is None:
+        # The same name, since urllib3 shows it in its errors.
+        names = {"__module__": base.__module__, "__qualname__": base.__qualname__}
+        found = _made[base] = type(base.__name__, (mixin, base), names)
+    return found

@@ -1,0 +1,67 @@
+"""The port of one call under requests: the operations that touch its sockets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpx_recover import _requests_wire
+from httpx_recover._blocking import BlockingPort
+from httpx_recover._evidence import Phase
+from httpx_recover._plan import Plan
+from httpx_recover._requests_io import read_body, shelve
+from httpx_recover._requests_wire import Sending, cut_timeout, read_timeout
+from httpx_recover._task import Scope
+
+
+class RequestsPort(BlockingPort):
+    """One call under requests, with the arguments its session gave to the adapter."""
+
+    wire = _requests_wire
+
+    def __init__(
+        self, mount: Any, request: Any, plan: Plan, scope: Scope | None, sending: Sending
+    ) -> None:
+        super().__init__(mount, request, plan, scope)
+        self.sending = sending
+
+    def own_read_timeout(self) -> float | None:
+        """The call's own read timeout in seconds."""
+        return read_timeout(self.sending.timeout)
+
+    def attempt(self, left: float | None) -> tuple[Any, BaseException | None]:
+        """Hand the request down once, and read the body unless the caller streams it."""
+        self.phase = Phase()
+        sending = self.sending
+        if left is not None and (sending.timeout is not None or not self.mount.has_own_timeout):
+            sending = sending._replace(timeout=cut_timeout(sending.timeout, left))
+        response = self.mount.below(self.request, sending, self.phase)
+        return response, None if sending.stream else read_body(response)
+
+    def shelve(self) -> None:
+        """Close the failed response that must not hold its connection while we wait or ask."""
+        shelve(self._spare())
+
+    def load(self, response: Any) -> None:
+        """A read of ours is never streamed: its body is there, or was cut, which shows now."""
+        response.content  # noqa: B018 # the property reads
+
+    def child(self, request: Any) -> RequestsPort:
+        """The port of a recovery read: with the call's own timeout, verify, cert and proxies."""
+        sending = self.sending._replace(stream=False)
+        return RequestsPort(self.mount, request, self.mount.read_plan(), self.scope, sending)
+
+    def signed_send(self, request: Any) -> Any:
+        """Through the session itself, which signs: these credentials are good for one request."""
+        session = self.signing_client(request)
+        del request.headers["Authorization"]
+        wanted = _requests_wire.unprepared(request)
+        signed = session.prepare_request(wanted)
+        self.wire.extensions_of(signed)["recover"] = False
+        sending = self.sending._replace(stream=False)
+        return session.send(signed, **sending._asdict())
+
+    def _marked(self, response: Any) -> Any:
+        if response.request is not self.request:  # a read stands in for the lost answer
+            response.request, response.url = self.request, self.request.url
+        response.connection = self.mount
+        return super()._marked(response)

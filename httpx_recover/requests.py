@@ -1,0 +1,137 @@
+"""The mounts for requests: `RecoverAdapter` and `recover`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+try:
+    import requests
+except ImportError as missing:
+    raise ImportError(
+        'requests is not installed: pip install "httpx-recover[requests]"', name="requests"
+    ) from missing
+
+from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, DEFAULT_RETRIES, HTTPAdapter
+from urllib3.util import Retry
+
+from httpx_recover._policy import Policy, Rule
+from httpx_recover._requests_mount import RequestsMount, is_own_sending
+
+AnySession = TypeVar("AnySession", bound=requests.Session)
+
+
+class RecoverAdapter(RequestsMount, HTTPAdapter):
+    """An adapter for `session.mount("https://", ...)` that recovers what fails half-way.
+
+    Args:
+        pool_connections, pool_maxsize, pool_block: as of `requests.adapters.HTTPAdapter`.
+        max_retries: switched off, and logged once: urllib3 sends again without evidence.
+        policy: the limits; default `Policy()`.
+        rules: what is known about routes; the first that matches holds.
+
+    Raises:
+        ValueError: a setting cannot be meant; the text names it.
+    """
+
+    __attrs__: list[str] = [*HTTPAdapter.__attrs__, "policy", "rules"]  # noqa: RUF012 # as there
+
+    def __init__(
+        self,
+        pool_connections: int = DEFAULT_POOLSIZE,
+        pool_maxsize: int = DEFAULT_POOLSIZE,
+        max_retries: int | Retry = DEFAULT_RETRIES,
+        pool_block: bool = DEFAULT_POOLBLOCK,
+        *,
+        policy: Policy | None = None,
+        rules: Iterable[Rule] = (),
+    ) -> None:
+        HTTPAdapter.__init__(self, pool_connections, pool_maxsize, max_retries, pool_block)
+        self.set_up(policy, rules)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        HTTPAdapter.__setstate__(self, state)  # type: ignore[attr-defined] # untyped there
+        self.set_up(state["policy"], state["rules"])
+
+    @property
+    def adapter(self) -> Any:
+        """The adapter whose pools are used."""
+        return self
+
+    @property
+    def real(self) -> bool:
+        """Is it requests' own sending below?"""
+        return type(self) is RecoverAdapter and is_own_sending()
+
+    def hand_down(self, request: Any, **sending: Any) -> Any:
+        """Send once, as requests does."""
+        return HTTPAdapter.send(self, request, **sending)
+
+
+class OverAdapter(RecoverAdapter):
+    """Recovers what another adapter sends; all else about it stays as it is."""
+
+    __attrs__: list[str] = ["inner", "policy", "rules"]  # noqa: RUF012 # as there
+
+    def __init__(self, inner: Any, *, policy: Policy | None, rules: Iterable[Rule]) -> None:
+        self.inner = inner
+        self.has_own_timeout = type(inner).send is not HTTPAdapter.send
+        self.set_up(policy, rules)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["inner"], policy=state["policy"], rules=state["rules"])  # type: ignore[misc] # made as by its maker
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # not yet there: it is being unpickled
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    @property
+    def adapter(self) -> Any:
+        return self.inner
+
+    @property
+    def real(self) -> bool:
+        return type(self.inner) is HTTPAdapter and is_own_sending()
+
+    def hand_down(self, request: Any, **sending: Any) -> Any:
+        """Send once, through the adapter below."""
+        return self.inner.send(request, **sending)
+
+    def close(self) -> None:
+        """Close the adapter below."""
+        self.inner.close()
+
+
+def recover(
+    session: AnySession, *, policy: Policy | None = None, rules: Iterable[Rule] = ()
+) -> AnySession:
+    """Wrap a session in place, all its mounted adapters included, and return it.
+
+    Args:
+        session: a `requests.Session`.
+        policy: the limits; default `Policy()`.
+        rules: what is known about routes; the first that matches holds.
+
+    Raises:
+        ValueError: it is no session, or was recovered before with other settings.
+    """
+    if not isinstance(session, requests.Session):
+        raise ValueError(f"client={session!r}: must be a requests.Session")
+    rules = (rules,) if isinstance(rules, Rule) else tuple(rules)
+    wanted = OverAdapter(HTTPAdapter(), policy=policy, rules=rules)  # checks the settings
+    held = [each for each in session.adapters.values() if isinstance(each, RecoverAdapter)]
+    if any(each.settings() != wanted.settings() for each in held):
+        raise ValueError(
+            "recover(): this session was recovered before with other settings; make a new "
+            "session, or give all settings at once"
+        )
+    over: dict[int, RecoverAdapter] = {id(each): each for each in held}
+    for prefix, adapter in session.adapters.items():
+        if id(adapter) not in over:
+            over[id(adapter)] = OverAdapter(adapter, policy=policy, rules=rules)
+        session.adapters[prefix] = over[id(adapter)]
+    for mounted in over.values():
+        mounted.client_ref = weakref.ref(session)
+    return session
