@@ -26,6 +26,7 @@ lint: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(READY)
+	$(BIN)/python benchmarks/duplicates.py
 	$(BIN)/python benchmarks/hot_path.py
 
 test-all: $(READY)

@@ -1,4 +1,4 @@
-"""What a call that succeeds pays, in nanoseconds, beside bare httpx and other libraries.
+"""What a call that succeeds pays, in nanoseconds, beside bare clients and other libraries.
 
 All rows are measured in one process, round by round and interleaved, so that a noisy machine is
 noisy for all of them alike. A row's figure is its best round less the best round of the bare
@@ -12,28 +12,31 @@ import asyncio
 import gc
 import json
 import multiprocessing
-import os
-import platform
 import socketserver
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import httpx
 import httpx2
+from _machine import machine
 
 from httpx_recover import Key, Policy, task
 from httpx_recover import httpx as on_httpx
 from httpx_recover import httpx2 as on_httpx2
 
+on_requests: Any = None
+if find_spec("requests"):
+    import _requests_rows as on_requests
+
 NO_KEY = Policy(key=Key.none())
 CASES = ("GET", "PUT", "POST without key", "POST with key")
+POLICIES = {case: NO_KEY if case == "POST without key" else None for case in CASES}
 RESULTS = Path(__file__).parent / "results"
 Send = Callable[[Any], Any]
 
@@ -86,7 +89,7 @@ def ours(library: Any, below: Any, colour: str, case: str) -> Any:
     """Our mount over a transport."""
     mounts = on_httpx if library is httpx else on_httpx2
     kind = mounts.RecoverTransport if colour == "sync" else mounts.AsyncRecoverTransport
-    return kind(below, policy=NO_KEY if case == "POST without key" else None)
+    return kind(below, policy=POLICIES[case])
 
 
 def peers(below: Any, colour: str) -> dict[str, Any]:
@@ -104,13 +107,14 @@ def peers(below: Any, colour: str) -> dict[str, Any]:
 def peers2(below: Any, colour: str) -> dict[str, Any]:
     """The same over httpx2."""
     try:
-        from pydantic_ai.retries import AsyncTenacityTransport, RetryConfig, TenacityTransport
+        from pydantic_ai import retries
         from tenacity import stop_after_attempt
 
-        kind = TenacityTransport if colour == "sync" else AsyncTenacityTransport
-        config = RetryConfig(stop=stop_after_attempt(3), reraise=True)
+        sync = colour == "sync"
+        kind = retries.HTTPX2TenacityTransport if sync else retries.AsyncHTTPX2TenacityTransport
+        config = retries.RetryConfig(stop=stop_after_attempt(3), reraise=True)
         return {"pydantic-ai": kind(config, wrapped=below)}
-    except (ImportError, TypeError) as why:
+    except (ImportError, AttributeError) as why:
         print(f"pydantic-ai: no row ({why})")
         return {}
 
@@ -156,6 +160,8 @@ def rows_in_memory(colour: str) -> dict[tuple[str, str, str], Any]:
         rows["httpx", "GET", "stamina"] = wrapped
     rows["httpx", "GET in a named task", "bare"] = rows["httpx", "GET", "bare"]
     rows["httpx", "GET in a named task", "httpx_recover"] = rows["httpx", "GET", "httpx_recover"]
+    if on_requests is not None and colour == "sync":
+        rows |= on_requests.rows_in_memory(POLICIES)
     return rows
 
 
@@ -180,14 +186,19 @@ def rows_on_loopback(colour: str, clients: list[Any]) -> dict[tuple[str, str, st
     wrapped = stamina_of(client(below()))
     if wrapped is not None:
         rows["httpx", "GET", "stamina"] = wrapped
+    if on_requests is not None and colour == "sync":
+        rows |= on_requests.rows_on_loopback(POLICIES, clients.append)
     return rows
 
 
-def requests_of(library: Any, case: str, url: str, count: int) -> list[Any]:
+def requests_of(library: str, case: str, url: str, count: int) -> list[Any]:
     """Fresh requests: one that was sent already keeps its key."""
     method = case.split()[0]
     body = {} if method == "GET" else {"json": {"a": 1}}
-    return [library.Request(method, url, **body) for _ in range(count)]
+    if library == "requests":
+        return on_requests.fresh(method, url, body, count)
+    kind = {"httpx": httpx, "httpx2": httpx2}[library].Request
+    return [kind(method, url, **body) for _ in range(count)]
 
 
 def measure(
@@ -195,11 +206,10 @@ def measure(
 ) -> dict[tuple[str, str, str], list[float]]:
     """All rows once a round, `rounds` times."""
     found: dict[tuple[str, str, str], list[float]] = {row: [] for row in rows}
-    libraries = {"httpx": httpx, "httpx2": httpx2}
     gc.disable()
     for _ in range(rounds):
         for row, send in rows.items():
-            requests = requests_of(libraries[row[0]], row[1], url, calls)
+            requests = requests_of(row[0], row[1], url, calls)
             inside = row[1] == "GET in a named task" and row[2] != "bare"
             if inside:
                 with task("bench"):
@@ -237,33 +247,10 @@ def table(kind: str, found: dict[tuple[str, str, str], list[float]]) -> list[dic
         }
         told.append(row)
         print(
-            f"  {library:7} {case:20} {who:14} {row['best_ns']:>9} "
+            f"  {library:8} {case:20} {who:14} {row['best_ns']:>9} "
             f"{row['added_ns']:>+8}  x{row['ratio_to_bare']:.2f}"
         )
     return told
-
-
-def machine() -> dict[str, Any]:
-    """Where and with what this was measured."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].partition(": ")[2] if names else cpu
-    versions = {}
-    for name in ("httpx", "httpx2", "httpx-retries", "stamina", "pydantic-ai-slim", "tenacity"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "versions": versions,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-    }
 
 
 def main() -> None:
@@ -279,6 +266,8 @@ def main() -> None:
         target=serve, args=(theirs,), daemon=True
     )
     process.start()
+    if on_requests is None:
+        print("requests is not installed: no row")
     rows: list[dict[str, Any]] = []
     try:
         url = f"http://127.0.0.1:{ours_end.recv()}/"

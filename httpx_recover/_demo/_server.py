@@ -6,6 +6,9 @@ and answered as if nothing had been. Two kinds go on longer: `BUSY` refuses unti
 over, and `UNIQUE` answers 409 once the order is in the book. All other orders are booked again
 by every request that comes in, which is what most servers do.
 
+A run whose name starts with `keyed` dedupes: an `Idempotency-Key` is booked once, whenever its
+bookings come in, and every later request with it is answered with that booking.
+
 Each client has a book of its own, named by the first part of the path:
 
 - `POST /{run}/orders` books,
@@ -76,6 +79,7 @@ class Request(NamedTuple):
     method: str
     path: str
     ref: str | None
+    key: str | None
     body: bytes
 
 
@@ -90,11 +94,13 @@ class Wire:
         """Return the next request, None when there is none: hung up, cut off, or not HTTP."""
         with suppress(OSError, ValueError):  # ValueError: not HTTP, or closed by a fault of ours
             method, target, _ = self._input.readline(65536).decode("latin-1").split()
-            length = int(parse_headers(self._input).get("Content-Length", 0))
+            headers = parse_headers(self._input)
+            length = int(headers.get("Content-Length", 0))
             body = self._input.read(length)
             url = urlsplit(target)
             if len(body) == length:
-                return Request(method, url.path, parse_qs(url.query).get("ref", [None])[0], body)
+                ref = parse_qs(url.query).get("ref", [None])[0]
+                return Request(method, url.path, ref, headers.get("Idempotency-Key"), body)
         return None
 
     def answer(self, status: int, content: object, *headers: str, half: bool = False) -> None:
@@ -140,8 +146,14 @@ class Book:
             return None
 
     def add(self, order: Order) -> Order:
-        """Book `order` and return the booking, which has a number of its own."""
+        """Book `order` and return the booking, which has a number of its own.
+
+        An order with a key that is in the book already is that booking.
+        """
         with self._changed:
+            for booked in self._orders if "key" in order else ():
+                if booked.get("key") == order["key"]:
+                    return booked
             booking = {"id": len(self._orders) + 1, **order}
             self._orders.append(booking)
             return booking
@@ -231,14 +243,15 @@ _FIRST: dict[Fault, _Play] = {
 }
 
 
-def _play(book: Book, ref: str) -> _Play:
-    """Choose what becomes of a request for `ref`."""
+def _play(book: Book, order: Order) -> _Play:
+    """Choose what becomes of a request for `order`."""
+    ref = order["ref"]
     fault, seconds = fault_of(ref), book.seen_before(ref)
     if seconds is None:
         return _FIRST[fault]
     if fault is Fault.BUSY and seconds < RETRY_AFTER:
         return _busy
-    return _duplicate if fault is Fault.UNIQUE else _healthy
+    return _duplicate if fault is Fault.UNIQUE and "key" not in order else _healthy
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -270,7 +283,9 @@ class OrderServer(socketserver.ThreadingTCPServer):
         book = self._books.setdefault(run, Book())
         if (request.method, what) == ("POST", "orders"):
             order = json.loads(request.body)
-            _play(book, order["ref"])(wire, book, order)
+            if run.startswith("keyed") and request.key:
+                order["key"] = request.key
+            _play(book, order)(wire, book, order)
         elif request.method == "GET" and what in _READS:
             wire.answer(200, _READS[what](book, request.ref))
         else:

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import httpx
 import pytest
@@ -182,6 +182,45 @@ def test_a_502_hides_a_booking_that_comes_a_moment_later(client: httpx.Client) -
     assert client.get("/orders", params={"ref": ref}).json() == {"data": []}
     book_again(client, ref)
     assert booked(client, ref) == 2
+
+
+def post_keyed(client: httpx.Client, ref: str, key: str) -> httpx.Response:
+    return client.post("/orders", json={"ref": ref}, headers={"Idempotency-Key": key})
+
+
+@pytest.fixture
+def keyed(client: httpx.Client) -> httpx.Client:
+    """The same client, at a book that dedupes."""
+    parts = str(client.base_url).rstrip("/").rpartition("/")
+    client.base_url = httpx.URL(f"{parts[0]}/keyed-{parts[2]}")
+    return client
+
+
+def test_a_keyed_run_books_a_key_once_and_repeats_its_answer(keyed: httpx.Client) -> None:
+    ref = ref_of(Fault.NONE)
+    answers = [post_keyed(keyed, ref, key).json()["id"] for key in ("a", "a", "b", "a")]
+    assert answers == [1, 1, 2, 1]
+    assert booked(keyed, ref) == 2
+
+
+def test_a_keyed_run_books_every_request_without_a_key(keyed: httpx.Client) -> None:
+    ref = ref_of(Fault.NONE)
+    assert [post(keyed, ref).json()["id"], post(keyed, ref).json()["id"]] == [1, 2]
+
+
+def test_another_run_takes_no_notice_of_a_key(client: httpx.Client) -> None:
+    ref = ref_of(Fault.NONE)
+    assert [post_keyed(client, ref, "a").json()["id"] for _ in range(2)] == [1, 2]
+
+
+@pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.UNIQUE, Fault.LATE_502])
+def test_a_resend_with_its_key_is_booked_once(keyed: httpx.Client, fault: Fault) -> None:
+    ref = ref_of(fault)
+    with suppress(httpx.RemoteProtocolError):
+        assert post_keyed(keyed, ref, "a").status_code == 502
+    again = post_keyed(keyed, ref, "a")
+    assert (again.status_code, again.json()["ref"]) == (201, ref)
+    assert booked(keyed, ref) == 1
 
 
 def test_reads_filter_exactly_and_runs_do_not_share_a_book(client: httpx.Client) -> None:
