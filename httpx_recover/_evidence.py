@@ -102,6 +102,10 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
         failure = _lost(safe) if not untouched else FailureClass.TRANSIENT
         return Evidence(failure, applied, "not_sent" if untouched else "unknown", cause, False)
     sent = phase is not None and phase.sent
+    if type(exc) is OSError and exc.errno is None and not sent:
+        # requests' words for a certificate file that is not there; what comes from a socket has a
+        # number.
+        return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause, False)
     if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(phase)):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
     if _wants_credentials(exc, names):

@@ -271,6 +271,10 @@ def kept_stream(lib: Any) -> Any:
     return KeptStream
 
 
+def attach_request(error: BaseException, request: Any) -> None:
+    """Nothing: the client puts its request on an error itself."""
+
+
 def common_error(lib: Any) -> type[BaseException]:
     """What all failures of the library's transports have in common."""
     error: type[BaseException] = lib.TransportError

@@ -549,6 +549,7 @@ class BasePort:
             "url": self.wire.bare(self.request.url),
         }
         raised = as_client_error(UnknownOutcome, base, text, **facts)
+        self.wire.attach_request(raised, self.request)
         if action.note:
             raised.add_note(action.note)
         return raised

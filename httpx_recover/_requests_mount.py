@@ -6,12 +6,10 @@ A call that succeeds at once builds no record, as under httpx.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import Any
 
 import requests.exceptions
 from requests.adapters import HTTPAdapter
-from requests.utils import prepend_scheme_if_needed, select_proxy
 from urllib3.util import Retry
 
 from httpx_recover import _drive, _requests_wire
@@ -23,7 +21,7 @@ from httpx_recover._plan import Plan
 from httpx_recover._policy import Policy, Rule, check_colour
 from httpx_recover._port import MARK
 from httpx_recover._requests_io import read_body
-from httpx_recover._requests_phase import noted, watch
+from httpx_recover._requests_phase import begin, end, watch
 from httpx_recover._requests_port import RequestsPort
 from httpx_recover._requests_wire import Hooks, Sending, in_memory
 from httpx_recover._task import SCOPE, Scope, logger
@@ -113,33 +111,42 @@ class RequestsMount(Mount):
 
     def below(self, request: Any, sending: Sending, phase: Phase) -> Any:
         """Hand the request down once; `phase` notes how far it gets."""
-        self.make_ready(request, sending)
-        with noted(phase):
-            response = self.hand_down(request, **sending._asdict())
+        self.make_ready()
+        before = begin(phase)
+        try:
+            response = self.hand_down(
+                request,
+                stream=sending.stream,
+                timeout=sending.timeout,
+                verify=sending.verify,
+                cert=sending.cert,
+                proxies=sending.proxies,
+            )
+        finally:
+            end(before)
         response.connection = self  # an auth hook that sends again comes to us
         return response
 
-    def make_ready(self, request: Any, sending: Sending) -> None:
+    def make_ready(self) -> None:
         """See to it that the adapter is in our hands, whatever was done to it meanwhile."""
         adapter = self.adapter
         if self.pid != os.getpid():
             self.forget_connections()
         if getattr(adapter, "max_retries", self.off) is not self.off:
             self.switch_off()
-        if hasattr(adapter, "poolmanager"):
-            watch(adapter.poolmanager)
-        proxy = select_proxy(request.url, sending.proxies)
-        if proxy:
-            with suppress(Exception):  # what is wrong with a proxy shows when it is used
-                watch(adapter.proxy_manager_for(_with_scheme(proxy, "http")))
+        for manager in self.managers():
+            watch(manager)
+
+    def managers(self) -> list[Any]:
+        """What the adapter takes its pools from, as far as it has such a thing."""
+        adapter = self.adapter
+        own = getattr(adapter, "poolmanager", None)
+        proxies = getattr(adapter, "proxy_manager", None)
+        return ([] if own is None else [own]) + ([*proxies.values()] if proxies else [])
 
     def forget_connections(self) -> None:
         """In a forked process the sockets are the parent's: answers would get mixed up."""
-        adapter = self.adapter
-        for manager in (
-            *filter(None, [getattr(adapter, "poolmanager", None)]),
-            *getattr(adapter, "proxy_manager", {}).values(),
-        ):
+        for manager in self.managers():
             manager.clear()
         self.pid = os.getpid()
 
@@ -155,9 +162,6 @@ class RequestsMount(Mount):
             "evidence; Policy(attempts=...) says how often to try",
             retries,
         )
-
-
-_with_scheme: Any = prepend_scheme_if_needed  # untyped there
 
 
 def is_own_sending() -> bool:

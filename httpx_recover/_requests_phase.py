@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import http.client
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 from httpx_recover._evidence import Phase
@@ -28,14 +27,15 @@ _here = _Here()
 _made: dict[type, type] = {}
 
 
-@contextmanager
-def noted(phase: Phase) -> Iterator[None]:
-    """What this thread sends inside the block is noted in `phase`."""
+def begin(phase: Phase) -> Phase | None:
+    """From now on what this thread sends is noted in `phase`; returns what `end` wants."""
     before, _here.phase = _here.phase, phase  # an adapter may make a request of its own
-    try:
-        yield
-    finally:
-        _here.phase = before
+    return before
+
+
+def end(before: Phase | None) -> None:
+    """What this thread sends is noted where it was before."""
+    _here.phase = before
 
 
 class WatchedConnection:
@@ -90,8 +90,8 @@ class WatchedClasses(dict[str, Any]):
 
 def watch(manager: Any) -> None:
     """Let a pool manager, or a proxy manager, make watched pools from now on."""
-    classes = manager.pool_classes_by_scheme
-    if type(classes) is WatchedClasses:
+    classes = getattr(manager, "pool_classes_by_scheme", None)
+    if classes is None or type(classes) is WatchedClasses:
         return
     pools = {scheme: _subclass(WatchedPool, pool) for scheme, pool in classes.items()}
     manager.pool_classes_by_scheme = WatchedClasses(pools)
@@ -112,3 +112,16 @@ def _subclass(mixin: type, base: type) -> type:
         names = {"__module__": base.__module__, "__qualname__": base.__qualname__}
         found = _made[base] = type(base.__name__, (mixin, base), names)
     return found
+
+
+def watch_proxies(adapter: Any) -> None:
+    """Let an adapter's managers for proxies be watched from their beginning."""
+    make = adapter.proxy_manager_for
+
+    @wraps(make)
+    def proxy_manager_for(*args: Any, **kwargs: Any) -> Any:
+        manager = make(*args, **kwargs)
+        watch(manager)
+        return manager
+
+    adapter.proxy_manager_for = proxy_manager_for

@@ -224,6 +224,11 @@ def attach(response: Any, outcome: Any) -> None:
     response.recovery = outcome
 
 
+def attach_request(error: BaseException, request: Any) -> None:
+    """Put the request on an error of ours, as requests does on its own. It is not pickled."""
+    error.request = request  # type: ignore[attr-defined] # of requests' exceptions
+
+
 def common_error(lib: Any) -> type[BaseException]:
     """What all failures of the library have in common."""
     error: type[BaseException] = lib.RequestException

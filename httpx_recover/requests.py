@@ -13,11 +13,18 @@ except ImportError as missing:
         'requests is not installed: pip install "httpx-recover[requests]"', name="requests"
     ) from missing
 
-from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, DEFAULT_RETRIES, HTTPAdapter
+from requests.adapters import (
+    DEFAULT_POOLBLOCK,
+    DEFAULT_POOLSIZE,
+    DEFAULT_RETRIES,
+    BaseAdapter,
+    HTTPAdapter,
+)
 from urllib3.util import Retry
 
 from httpx_recover._policy import Policy, Rule
 from httpx_recover._requests_mount import RequestsMount, is_own_sending
+from httpx_recover._requests_phase import watch, watch_proxies
 
 AnySession = TypeVar("AnySession", bound=requests.Session)
 
@@ -64,35 +71,49 @@ class RecoverAdapter(RequestsMount, HTTPAdapter):
         """Is it requests' own sending below?"""
         return type(self) is RecoverAdapter and is_own_sending()
 
+    def proxy_manager_for(self, proxy: str, **proxy_kwargs: Any) -> Any:
+        """The pool manager for a proxy, as of `HTTPAdapter`, with watched connections."""
+        manager = HTTPAdapter.proxy_manager_for(self, proxy, **proxy_kwargs)
+        watch(manager)
+        return manager
+
     def hand_down(self, request: Any, **sending: Any) -> Any:
         """Send once, as requests does."""
         return HTTPAdapter.send(self, request, **sending)
 
 
-class OverAdapter(RecoverAdapter):
-    """Recovers what another adapter sends; all else about it stays as it is."""
-
-    __attrs__: list[str] = ["inner", "policy", "rules"]  # noqa: RUF012 # as there
+class OverAdapter(RequestsMount, BaseAdapter):
+    """Recovers what another adapter sends; in all else it is that adapter."""
 
     def __init__(self, inner: Any, *, policy: Policy | None, rules: Iterable[Rule]) -> None:
-        self.inner = inner
-        self.has_own_timeout = type(inner).send is not HTTPAdapter.send
+        vars(self)["inner"] = inner
+        vars(self)["has_own_timeout"] = type(inner).send is not HTTPAdapter.send
+        if hasattr(inner, "proxy_manager_for"):
+            watch_proxies(inner)
         self.set_up(policy, rules)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["inner"], policy=state["policy"], rules=state["rules"])  # type: ignore[misc] # made as by its maker
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _over, (self.inner, self.policy, self.rules)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # not yet there: it is being unpickled
-            raise AttributeError(name)
-        return getattr(self.inner, name)
+        return getattr(vars(self)["inner"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        theirs = name not in vars(self) and hasattr(self.inner, name)
+        object.__setattr__(self.inner if theirs else self, name, value)
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[misc] # `isinstance` is to ask the adapter below
+        return type(self.inner)
 
     @property
     def adapter(self) -> Any:
+        """The adapter whose pools are used."""
         return self.inner
 
     @property
     def real(self) -> bool:
+        """Is it requests' own sending below?"""
         return type(self.inner) is HTTPAdapter and is_own_sending()
 
     def hand_down(self, request: Any, **sending: Any) -> Any:
@@ -102,6 +123,10 @@ class OverAdapter(RecoverAdapter):
     def close(self) -> None:
         """Close the adapter below."""
         self.inner.close()
+
+
+def _over(inner: Any, policy: Policy, rules: Iterable[Rule]) -> OverAdapter:
+    return OverAdapter(inner, policy=policy, rules=rules)
 
 
 def recover(
@@ -121,13 +146,13 @@ def recover(
         raise ValueError(f"client={session!r}: must be a requests.Session")
     rules = (rules,) if isinstance(rules, Rule) else tuple(rules)
     wanted = OverAdapter(HTTPAdapter(), policy=policy, rules=rules)  # checks the settings
-    held = [each for each in session.adapters.values() if isinstance(each, RecoverAdapter)]
+    held = [each for each in session.adapters.values() if isinstance(each, RequestsMount)]
     if any(each.settings() != wanted.settings() for each in held):
         raise ValueError(
             "recover(): this session was recovered before with other settings; make a new "
             "session, or give all settings at once"
         )
-    over: dict[int, RecoverAdapter] = {id(each): each for each in held}
+    over: dict[int, Any] = {id(each): each for each in held}
     for prefix, adapter in session.adapters.items():
         if id(adapter) not in over:
             over[id(adapter)] = OverAdapter(adapter, policy=policy, rules=rules)
