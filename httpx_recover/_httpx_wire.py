@@ -29,6 +29,11 @@ def extensions_of(request: Any) -> dict[str, Any]:
     return found
 
 
+def said_on(request: Any) -> Any:
+    """What `extensions={"recover": ...}` says about this one request."""
+    return request.extensions.get("recover")
+
+
 def header(request: Any, name: str) -> str | None:
     """The value of a header, None when it is not there."""
     value: str | None = request.headers.get(name)

@@ -8,6 +8,7 @@ be theirs, and each copy is claimed once.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from threading import Lock
@@ -122,6 +123,10 @@ class Memory:
             self._known.clear()
             self._out.clear()
 
+    def after_fork(self) -> None:
+        """In the child of a fork nobody holds the lock."""
+        self._lock = Lock()
+
     def _account(self, action: Action) -> None:
         if action.fingerprint is not None and not action.counted:
             action.counted = True
@@ -135,3 +140,5 @@ class Memory:
 
 
 MEMORY = Memory()
+# A lock that another thread held at that moment would stay locked. Windows cannot fork.
+getattr(os, "register_at_fork", dict)(after_in_child=MEMORY.after_fork)

@@ -41,7 +41,7 @@ class Mount:
 
     def find_plan(self, request: Any, scope: Scope | None) -> Plan | None:
         """Everything declared about the request; None when it has us switched off."""
-        own = self.wire.extensions_of(request).get("recover")
+        own = self.wire.said_on(request)
         if own is False:
             return None
         if own is not None and own is not True and not isinstance(own, Rule):

@@ -63,6 +63,7 @@ class BasePort:
     """One call of the program, its request, and what came back so far."""
 
     wire: Any  # the module that knows this client library's requests and responses
+    own_read_timeout: Any  # in seconds, or None
 
     def __init__(self, mount: Any, request: Any, plan: Plan, scope: Scope | None) -> None:
         self.mount = mount
@@ -150,10 +151,6 @@ class BasePort:
         call = self.call
         call.bound = self.plan.prepare is None and is_bound(self.header)
         call.read_timeout = None if call.rights.safe else self.own_read_timeout()
-
-    def own_read_timeout(self) -> float | None:
-        """The call's own read timeout in seconds."""
-        raise NotImplementedError
 
     def _name(self, task: Task) -> None:
         action = self.action

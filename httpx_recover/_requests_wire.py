@@ -57,6 +57,11 @@ def extensions_of(request: Any) -> dict[str, Any]:
     return found
 
 
+def said_on(request: Any) -> Any:
+    """False on a request that we make through the session itself."""
+    return request.hooks.extensions.get("recover") if type(request.hooks) is Hooks else None
+
+
 def header(request: Any, name: str) -> str | None:
     """The value of a header as text, None when it is not there."""
     value = request.headers.get(name)

@@ -99,11 +99,13 @@ class OverAdapter(RequestsMount, BaseAdapter):
         return getattr(vars(self)["inner"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        theirs = name not in vars(self) and hasattr(self.inner, name)
-        object.__setattr__(self.inner if theirs else self, name, value)
+        if name not in vars(self) and hasattr(self.inner, name):
+            setattr(self.inner, name, value)
+        else:
+            object.__setattr__(self, name, value)
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc] # `isinstance` is to ask the adapter below
+    @property  # type: ignore[misc] # isinstance asks the adapter below too
+    def __class__(self) -> Any:
         return type(self.inner)
 
     @property
