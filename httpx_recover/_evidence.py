@@ -45,7 +45,7 @@ _CONNECTING = ("connection.", "proxy.", "socks")
 class Phase:
     """How far the request got, as the client's trace events tell it."""
 
-    __slots__ = ("connected", "headers_failed_locally", "sends", "sent", "stream_id")
+    __slots__ = ("connected", "headers_failed_locally", "sends", "sent", "stream_id", "tries")
 
     def __init__(self) -> None:
         self.sent = False
@@ -53,6 +53,7 @@ class Phase:
         self.headers_failed_locally = False
         self.stream_id: int | None = None
         self.sends = 0  # httpcore may send by itself again after a GOAWAY
+        self.tries = 0  # connections taken from a pool, where that is told
 
     def event(self, name: str, info: Mapping[str, Any]) -> None:
         """Take one trace event."""
@@ -108,11 +109,13 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause, False)
     if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(phase)):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
-    if _wants_credentials(exc, names):
-        return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
     # A layer below that is not the library's own may have tried twice: its last try failed early,
     # but an earlier one may have left.
-    if (_fails_before(exc, names) and (real or not sent)) or _never_left(phase, real):
+    single = real or phase is None or not sent or phase.tries == 1
+    single = single or (phase is not None and phase.sends == 1 and not _BEFORE & names)
+    if single and _wants_credentials(exc, names):
+        return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
+    if (single and _fails_before(exc, names)) or _never_left(phase, real):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", cause)
     if _taken_back(exc, phase):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", cause)
@@ -135,7 +138,8 @@ def _local(phase: Phase | None) -> bool:
 
 def _fails_before(exc: BaseException, names: frozenset[str]) -> bool:
     """Do the types alone say that it failed before anything was sent?"""
-    if _BEFORE & names:
+    # requests calls it a ProxyError too when a server behind a tunnel closes after it has read.
+    if _BEFORE & names and not {"ProxyError", "RequestException"} <= names:
         return True
     return any(_URLLIB3_BEFORE & _names(each) for each in _chain(exc))
 

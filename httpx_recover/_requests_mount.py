@@ -93,7 +93,7 @@ class RequestsMount(Mount):
             raise
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:
-            response.recovery = Outcome(request, status, safe)
+            self.wire.attach(response, Outcome(request, status, safe))
             if task is not None:
                 self.succeeded(request, status, task)
             return response

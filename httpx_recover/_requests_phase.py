@@ -80,6 +80,7 @@ class WatchedPool:
         phase = _here.phase
         if phase is not None:
             ours = isinstance(connection, WatchedConnection)
+            phase.tries += 1
             phase.connected, phase.sent = ours, phase.sent or not ours
         return connection
 

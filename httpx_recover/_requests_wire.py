@@ -227,6 +227,9 @@ def next_hop(request: Any, response: Any) -> Any:
 def attach(response: Any, outcome: Any) -> None:
     """Put the outcome where `outcome(response)` finds it."""
     response.recovery = outcome
+    failure = getattr(response.raw, "failure", None)
+    if failure is not None:  # raised when the body is read
+        failure.recovery = outcome
 
 
 def attach_request(error: BaseException, request: Any) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from ssl import CERT_OPTIONAL, PROTOCOL_TLS_SERVER, SSLContext
+from ssl import CERT_OPTIONAL
 
 import pytest
 import requests
-import trustme
 
 from httpx_recover._memory import MEMORY
 from tests.faulty import FaultServer
 from tests.httpbin import Httpbin
 from tests.sessions import WAYS, dressed
+from tests.tls import NAMES, Authority, server_context
+from tests.wire.stage import Stage
 
 
 @pytest.fixture
@@ -57,34 +58,35 @@ def httpbin(one_httpbin: Httpbin) -> Httpbin:
 
 
 @pytest.fixture(scope="session")
-def authority() -> trustme.CA:
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Who signs the certificates of the tests."""
-    return trustme.CA()
+    return Authority(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+def stage(authority: Authority) -> Iterator[Stage]:
+    """Makes servers and proxies that break by script."""
+    stage = Stage(authority)
+    with stage.ends:
+        yield stage
 
 
 @pytest.fixture(scope="session")
-def trusted(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> str:
+def trusted(authority: Authority) -> str:
     """The file of that authority's certificate."""
-    path = tmp_path_factory.mktemp("authority") / "ca.pem"
-    authority.cert_pem.write_to_path(str(path))
-    return str(path)
+    return authority.bundle
 
 
 @pytest.fixture(scope="session")
-def identity(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def identity(authority: Authority) -> Path:
     """The file of a client's certificate and key."""
-    path = tmp_path_factory.mktemp("identity") / "client.pem"
-    authority.issue_cert(
-        "client", common_name="client"
-    ).private_key_and_cert_chain_pem.write_to_path(str(path))
-    return path
+    return Path(authority.client)
 
 
 @pytest.fixture(scope="session")
-def one_secure(authority: trustme.CA) -> Iterator[Httpbin]:
-    context = SSLContext(PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
-    authority.configure_trust(context)
+def one_secure(authority: Authority) -> Iterator[Httpbin]:
+    context = server_context(authority.root.issue_cert(*NAMES))
+    authority.root.configure_trust(context)
     context.verify_mode = CERT_OPTIONAL
     server = Httpbin(context)
     yield server
