@@ -103,19 +103,16 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
         failure = _lost(safe) if not untouched else FailureClass.TRANSIENT
         return Evidence(failure, applied, "not_sent" if untouched else "unknown", cause, False)
     sent = phase is not None and phase.sent
-    if type(exc) is OSError and exc.errno is None and not sent:
-        # requests' words for a certificate file that is not there; what comes from a socket has a
-        # number.
+    if not sent and _no_such_file(exc):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause, False)
     if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(phase)):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
-    # A layer below that is not the library's own may have tried twice: its last try failed early,
-    # but an earlier one may have left.
-    single = real or phase is None or not sent or phase.tries == 1
-    single = single or (phase is not None and phase.sends == 1 and not _BEFORE & names)
-    if single and _wants_credentials(exc, names):
+    # Once something has left, a type that is raised before proves it of another try: of one that
+    # httpcore makes after a GOAWAY, else of a layer below, or of a request inside the body.
+    early = real or not sent
+    if (early and _lacks_credentials(exc, names)) or _alerted(exc, names, phase, early=early):
         return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
-    if (single and _fails_before(exc, names)) or _never_left(phase, real):
+    if (early and _fails_before(exc, names)) or _never_left(phase, real):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", cause)
     if _taken_back(exc, phase):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", cause)
@@ -144,17 +141,37 @@ def _fails_before(exc: BaseException, names: frozenset[str]) -> bool:
     return any(_URLLIB3_BEFORE & _names(each) for each in _chain(exc))
 
 
-def _wants_credentials(exc: BaseException, names: frozenset[str]) -> bool:
+def _no_such_file(exc: BaseException) -> bool:
+    """Is it requests' complaint about a certificate file? It looks for one before it connects."""
+    return type(exc) is OSError and str(exc).startswith("Could not find ")
+
+
+def _lacks_credentials(exc: BaseException, names: frozenset[str]) -> bool:
+    """A proxy or a certificate that refuses, before the request is sent."""
     if "ProxyError" in names and str(exc).startswith("407"):
         return True
     for each in _chain(exc):
         kinds = _names(each)
         if _CERTIFICATES & kinds or ("OSError" in kinds and str(each).startswith(_NO_TUNNEL)):
             return True
-        # Only TLS itself is believed: other texts may quote what a server sent.
-        if "SSLError" in kinds and any(alert in str(each) for alert in _ALERTS):
-            return True
     return False
+
+
+def _alerted(
+    exc: BaseException, names: frozenset[str], phase: Phase | None, *, early: bool
+) -> bool:
+    """Did the server refuse our certificate? Its alert may come after our side has sent."""
+    last = early or (phase is not None and 1 in (phase.tries, phase.sends) and not _BEFORE & names)
+    if not last or ("RequestException" in names and "SSLError" not in names):
+        return False
+    # Only TLS itself is believed: other texts may quote what a server sent, or an address.
+    return any(
+        "SSLError" in _names(each)
+        and "RequestException" not in _names(each)
+        and any(alert in str(each) for alert in _ALERTS)
+        for each in _chain(exc)
+        if isinstance(each, OSError)
+    )
 
 
 def _taken_back(exc: BaseException, phase: Phase | None) -> bool:

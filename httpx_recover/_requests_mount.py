@@ -9,7 +9,6 @@ import os
 from typing import Any
 
 import requests.exceptions
-from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from httpx_recover import _drive, _requests_wire
@@ -34,7 +33,7 @@ class RequestsMount(Mount):
     wire = _requests_wire
     hand_down: Any  # the sending that is recovered
     adapter: Any  # whose pools it uses
-    real: Any  # is it requests' own: then silence before a pool was asked is proof
+    real = False  # silence before a pool was asked is no proof: anything may be in its place
     has_own_timeout = False  # an adapter with a `send` of its own may set one
 
     def set_up(self, policy: Policy | None, rules: Any) -> None:
@@ -42,7 +41,6 @@ class RequestsMount(Mount):
         self.rules = (rules,) if isinstance(rules, Rule) else tuple(rules)
         self._set_up(policy, self.rules)
         self.pid = os.getpid()
-        self.off: Any = None
         self.switch_off()
 
     def _check(self, verify: Any) -> None:
@@ -129,11 +127,9 @@ class RequestsMount(Mount):
 
     def make_ready(self) -> None:
         """See to it that the adapter is in our hands, whatever was done to it meanwhile."""
-        adapter = self.adapter
         if self.pid != os.getpid():
             self.forget_connections()
-        if getattr(adapter, "max_retries", self.off) is not self.off:
-            self.switch_off()
+        self.switch_off()
         for manager in self.managers():
             watch(manager)
 
@@ -152,18 +148,27 @@ class RequestsMount(Mount):
 
     def switch_off(self) -> None:
         """Take urllib3's own retries away: it cannot tell what may be sent again."""
-        retries = getattr(self.adapter, "max_retries", None)
-        self.off = retries
-        if retries is None or not getattr(retries, "total", 0):
+        adapter = self.adapter
+        retries = getattr(adapter, "max_retries", None)
+        if retries is None or type(retries) is Never:
             return
-        self.off = self.adapter.max_retries = Retry(0, read=False)
-        logger.warning(
-            "max_retries=%r of an adapter is switched off: it sends writes again without "
-            "evidence; Policy(attempts=...) says how often to try",
-            retries,
-        )
+        adapter.max_retries = Never(0, read=False)
+        if any(getattr(retries, name, None) for name in _COUNTS):
+            logger.warning(
+                "max_retries=%r of an adapter is switched off: it sends writes again without "
+                "evidence; Policy(attempts=...) says how often to try",
+                retries,
+            )
 
 
-def is_own_sending() -> bool:
-    """Is requests' own sending in its place? Test tools put theirs there, with made-up failures."""
-    return HTTPAdapter.send.__module__ == HTTPAdapter.__module__
+_COUNTS = ("total", "connect", "read", "redirect", "status", "other")
+
+
+class Never(Retry):
+    """Retries nothing, whatever is done to its numbers."""
+
+    def increment(self, *args: Any, **kwargs: Any) -> Any:
+        return Retry(0, read=False).increment(*args, **kwargs)  # raises, as without retries
+
+    def is_retry(self, *args: Any, **kwargs: Any) -> bool:
+        return False

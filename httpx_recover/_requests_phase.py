@@ -6,15 +6,16 @@ their thread is sending, that they are at work and when the first byte may leave
 the socket while `connect` runs, TLS and CONNECT, is not the request.
 
 A connection that is not ours, of a pool made before or of a test tool that put its own in place,
-tells nothing: then the request counts as sent.
+tells nothing: then the request counts as sent. So does one that sends in a way of its own.
 """
 
 from __future__ import annotations
 
-import http.client
 import threading
 from functools import wraps
 from typing import Any
+
+from urllib3.connection import HTTPConnection
 
 from httpx_recover._evidence import Phase
 
@@ -25,6 +26,9 @@ class _Here(threading.local):
 
 _here = _Here()
 _made: dict[type, type] = {}
+_watching = threading.Lock()
+# How a request leaves, and how its answer is read: a class that does it otherwise tells nothing.
+_WAYS = ("request", "putrequest", "endheaders", "send", "getresponse")
 
 
 def begin(phase: Phase) -> Phase | None:
@@ -71,9 +75,15 @@ class WatchedConnection:
 class WatchedPool:
     """A pool whose connections note what they do."""
 
+    _connection_cls: Any = None
+
     @property
-    def ConnectionCls(self) -> Any:  # urllib3's own name
-        return watched(super().ConnectionCls)  # type: ignore[misc] # of the pool below
+    def ConnectionCls(self) -> Any:  # urllib3's own name; asked each time, since tools replace it
+        return watched(self._connection_cls or super().ConnectionCls)  # type: ignore[misc] # below
+
+    @ConnectionCls.setter
+    def ConnectionCls(self, value: Any) -> None:
+        self._connection_cls = value
 
     def _get_conn(self, *args: Any, **kwargs: Any) -> Any:
         connection = super()._get_conn(*args, **kwargs)  # type: ignore[misc] # of the pool below
@@ -88,31 +98,29 @@ class WatchedPool:
 class WatchedClasses(dict[str, Any]):
     """The pool classes of a manager, each one watched."""
 
+    ready = False
+
 
 def watch(manager: Any) -> None:
     """Let a pool manager, or a proxy manager, make watched pools from now on."""
     classes = getattr(manager, "pool_classes_by_scheme", None)
-    if classes is None or type(classes) is WatchedClasses:
+    if classes is None or getattr(classes, "ready", False):
         return
-    pools = {scheme: _subclass(WatchedPool, pool) for scheme, pool in classes.items()}
-    manager.pool_classes_by_scheme = WatchedClasses(pools)
-    manager.clear()  # what is in flight goes on; its connections are not used again
+    with _watching:
+        if type(manager.pool_classes_by_scheme) is not WatchedClasses:
+            pools = {scheme: _subclass(WatchedPool, pool) for scheme, pool in classes.items()}
+            manager.pool_classes_by_scheme = WatchedClasses(pools)
+            manager.clear()  # what is in flight goes on; its connections are not used again
+            manager.pool_classes_by_scheme.ready = True
 
 
 def watched(connection: Any) -> Any:
     """The class of watched connections over a class of urllib3's; others stay as they are."""
-    if not issubclass(connection, http.client.HTTPConnection):
+    if not (isinstance(connection, type) and issubclass(connection, HTTPConnection)):
+        return connection
+    if any(getattr(connection, way) is not getattr(HTTPConnection, way) for way in _WAYS):
         return connection
     return _subclass(WatchedConnection, connection)
-
-
-def _subclass(mixin: type, base: type) -> type:
-    found = _made.get(base)
-    if found is None:
-        # The same name, since urllib3 shows it in its errors.
-        names = {"__module__": base.__module__, "__qualname__": base.__qualname__}
-        found = _made[base] = type(base.__name__, (mixin, base), names)
-    return found
 
 
 def watch_proxies(adapter: Any) -> None:
@@ -126,3 +134,12 @@ def watch_proxies(adapter: Any) -> None:
         return manager
 
     adapter.proxy_manager_for = proxy_manager_for
+
+
+def _subclass(mixin: type, base: type) -> type:
+    found = _made.get(base)
+    if found is None:
+        # The same name, since urllib3 shows it in its errors.
+        names = {"__module__": base.__module__, "__qualname__": base.__qualname__}
+        found = _made[base] = type(base.__name__, (mixin, base), names)
+    return found

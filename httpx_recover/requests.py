@@ -23,7 +23,7 @@ from requests.adapters import (
 from urllib3.util import Retry
 
 from httpx_recover._policy import Policy, Rule
-from httpx_recover._requests_mount import RequestsMount, is_own_sending
+from httpx_recover._requests_mount import RequestsMount
 from httpx_recover._requests_phase import watch, watch_proxies
 
 AnySession = TypeVar("AnySession", bound=requests.Session)
@@ -66,11 +66,6 @@ class RecoverAdapter(RequestsMount, HTTPAdapter):
         """The adapter whose pools are used."""
         return self
 
-    @property
-    def real(self) -> bool:
-        """Is it requests' own sending below?"""
-        return type(self) is RecoverAdapter and is_own_sending()
-
     def proxy_manager_for(self, proxy: str, **proxy_kwargs: Any) -> Any:
         """The pool manager for a proxy, as of `HTTPAdapter`, with watched connections."""
         manager = HTTPAdapter.proxy_manager_for(self, proxy, **proxy_kwargs)
@@ -112,11 +107,6 @@ class OverAdapter(RequestsMount, BaseAdapter):
     def adapter(self) -> Any:
         """The adapter whose pools are used."""
         return self.inner
-
-    @property
-    def real(self) -> bool:
-        """Is it requests' own sending below?"""
-        return type(self.inner) is HTTPAdapter and is_own_sending()
 
     def hand_down(self, request: Any, **sending: Any) -> Any:
         """Send once, through the adapter below."""
