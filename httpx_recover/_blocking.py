@@ -91,7 +91,8 @@ class BlockingPort(BasePort):
         self.spend(self.asked)
         self.saw(request)
         if is_bound(partial(self.wire.header, request)):
-            return self.show(request, self.signed_send(request))
+            response = self.signed_send(request)
+            return self.show(request, self.signed_alike(response))
         port = self.child(request)
         step = port.open_read(self)
         try:

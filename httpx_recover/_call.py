@@ -32,7 +32,7 @@ from httpx_recover._keys import outlasts
 from httpx_recover._ledger import DONE, FAILED, OPEN, UNKNOWN, Action, Attempt
 from httpx_recover._plan import Rights
 from httpx_recover._policy import Policy
-from httpx_recover._table import classify
+from httpx_recover._table import EARLY, classify
 from httpx_recover._words import Applied, Ask, FailureClass, Note, Send, Step, Stop, Verdict, Wait
 
 _BY_ABSENCE = "absent by "
@@ -43,7 +43,7 @@ _UNPROCESSED = frozenset({FailureClass.TRANSIENT, FailureClass.RATE_LIMIT})
 _ELSEWHERE = frozenset({"301", "302", "307", "308"})  # the write itself is asked for elsewhere
 _CLASH = frozenset({FailureClass.CONFLICT, FailureClass.IN_PROGRESS})
 _REFUSED = _SETTLED | _CLASH | {FailureClass.NOT_FOUND}
-_NO_ANSWER = frozenset({408, *range(500, 600)})  # whatever class a rule gives them
+_NO_ANSWER = EARLY | {408, *range(500, 600)}  # whatever class a rule gives them
 _READS = frozenset({"GET", "HEAD"})
 _CHANGES = frozenset({"PUT", "PATCH", "DELETE"})
 _TAKEN = frozenset({FailureClass.ACCEPTED, FailureClass.PARTIAL})
@@ -175,7 +175,8 @@ class Call:
         rights = self.rights
         if status in rights.expect:
             return FailureClass.OK, Applied.YES
-        failure, applied = classify(status, safe=rights.safe, retry_after=bool(wait))
+        means = 500 if status in EARLY else status
+        failure, applied = classify(means, safe=rights.safe, retry_after=bool(wait))
         named = rights.classes.get(status)
         if named is None or named is failure:
             return failure, applied

@@ -22,11 +22,11 @@ _BOUND = ("aws4-hmac-sha256", "digest", "oauth", "dpop", "hawk", "signature")
 
 def identity_of(get: Get, names: tuple[str, ...]) -> str:
     """Digest of who sends it; `names` are further headers that tell users apart."""
-    who = _holder(get("authorization"))
+    who = holder(get("authorization"))
     return identity([who, *(get(name) for name in ("cookie", *names))])
 
 
-def _holder(credentials: str | None) -> str | None:
+def holder(credentials: str | None) -> str | None:
     """Whose credentials they are. Some are made anew for each request: those are known by the
     name in them, else a repeat would never be seen as one."""
     scheme, _, rest = (credentials or "").partition(" ")

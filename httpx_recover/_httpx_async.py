@@ -138,7 +138,8 @@ class AsyncPort(HttpxPort):
         self.spend(self.asked)
         self.saw(request)
         if is_bound(partial(self.wire.header, request)):
-            return self.show(request, await self.signed_send(request))
+            response = await self.signed_send(request)
+            return self.show(request, self.signed_alike(response))
         port = self.child(request)
         step = port.open_read(self)
         try:
@@ -162,4 +163,4 @@ class AsyncPort(HttpxPort):
 
     async def signed_send(self, request: Any) -> Any:
         """Through the client itself, which signs: these credentials are good for one request."""
-        return await self.unsigned(request).send(request)
+        return await self.unsigned(request).send(request, follow_redirects=False)

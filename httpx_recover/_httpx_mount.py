@@ -20,8 +20,8 @@ from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
 from httpx_recover._plan import Plan
 from httpx_recover._policy import Policy, check_colour
-from httpx_recover._port import MARK
 from httpx_recover._task import SCOPE, Scope, logger
+from httpx_recover._view import MARK
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _warned_of_proxies: list[bool] = []
@@ -72,7 +72,7 @@ class SyncMount(HttpxMount):
             port = SyncPort(self, request, plan, scope)
             return _drive.run(port, port.open())
         if MARK in extensions:
-            self.drop_key(request)
+            self.wire.drop_key(request)
         torn = None
         try:
             response = self.inner.handle_request(request)
@@ -129,7 +129,7 @@ class AsyncMount(HttpxMount):
             port = AsyncPort(self, request, plan, scope)
             return await _drive.arun(port, port.open())
         if MARK in extensions:
-            self.drop_key(request)
+            self.wire.drop_key(request)
         torn = None
         try:
             response = await self.inner.handle_async_request(request)

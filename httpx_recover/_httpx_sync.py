@@ -53,4 +53,4 @@ class SyncPort(BlockingPort, HttpxPort):
 
     def signed_send(self, request: Any) -> Any:
         """Through the client itself, which signs: these credentials are good for one request."""
-        return self.unsigned(request).send(request)
+        return self.unsigned(request).send(request, follow_redirects=False)

@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from httpx_recover._bodies import content_of, rewind_of
 from httpx_recover._evidence import Phase
 from httpx_recover._fingerprint import fingerprint
-from httpx_recover._view import REDIRECTS, SMALL, is_kept
+from httpx_recover._view import MARK, REDIRECTS, SMALL, is_kept
 
 _PORTS = {"http": 80, "https": 443}
 _CODING = ("content-encoding", "content-length", "transfer-encoding")
@@ -23,10 +24,26 @@ _TIMEOUTS = ("connect", "read", "write", "pool")
 # ---------------------------------------------------------------------- requests
 
 
-def extensions_of(request: Any) -> dict[str, Any]:
-    """What travels with a request; httpx hands it on to the hops of a redirect."""
-    found: dict[str, Any] = request.extensions
-    return found
+def mark_of(request: Any, name: str | None) -> Any:
+    """What is remembered of the request; httpx hands it on to the hops of a redirect."""
+    return request.extensions.get(MARK)
+
+
+def set_mark(request: Any, name: str | None, mark: Any) -> None:
+    """Remember something of the request."""
+    request.extensions[MARK] = mark
+
+
+def write_key(request: Any, name: str, written: str) -> None:
+    """Put our key into the header `name`."""
+    request.headers[name] = written
+
+
+def drop_key(request: Any) -> None:
+    """A hop of a redirect that became a read takes no key of ours along."""
+    value = request.extensions[MARK].key
+    for name in [each for each, written in request.headers.items() if written.strip('"') == value]:
+        del request.headers[name]
 
 
 def said_on(request: Any) -> Any:
@@ -63,12 +80,7 @@ def _nothing() -> None:
 def _source_rewinder(source: Any) -> Callable[[], None] | None:
     if isinstance(source, list | tuple):
         return _nothing
-    try:
-        start = source.tell()
-        source.seek(start)
-    except Exception:  # not a file, or one that cannot be wound back: whatever it raises
-        return None
-    return lambda: source.seek(start) and None
+    return rewind_of(source)
 
 
 def _field_repeats(field: Any) -> bool:
@@ -94,14 +106,14 @@ def body_of(request: Any) -> bytes | None:
     return None
 
 
-def print_of(request: Any) -> str:
+def print_of(request: Any, rewind: Any = None) -> str:
     """The fingerprint of the request."""
     headers = request.headers
     return fingerprint(
         request.method,
         str(request.url),
         headers.get("content-type", ""),
-        body_of(request),
+        content_of(body_of(request), rewind),
         headers.get("content-length", ""),
     )
 

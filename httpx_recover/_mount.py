@@ -6,7 +6,6 @@ from typing import Any
 
 from httpx_recover._plan import Plan, Route, make_plan, make_routes
 from httpx_recover._policy import Policy, Rule
-from httpx_recover._port import MARK
 from httpx_recover._task import Scope, Success, Task, logger
 
 
@@ -105,13 +104,6 @@ class Mount:
             if index not in self._matched:
                 self._matched.add(index)
                 logger.warning("the rule for %r has matched no request so far", route.rule.match)
-
-    def drop_key(self, request: Any) -> None:
-        """A hop of a redirect that became a read takes no key of ours along."""
-        value = self.wire.extensions_of(request)[MARK].key
-        headers, header = request.headers, self.wire.header
-        for name in [each for each in headers if header(request, each).strip('"') == value]:
-            del headers[name]
 
     def succeeded(self, request: Any, status: int, task: Task) -> None:
         """A read has succeeded at once in a named task."""

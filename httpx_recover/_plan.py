@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from httpx_recover._keys import Key
 from httpx_recover._patterns import Pattern, compile_pattern
 from httpx_recover._policy import Policy, Rule
+from httpx_recover._table import EARLY
 from httpx_recover._words import FailureClass
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
@@ -64,7 +65,7 @@ def make_plan(method: str, policy: Policy, *layers: Mapping[str, Any]) -> Plan:
         key = Key.none()
     traced = not rights.safe and (method in KEYED or not rights.idempotent)
     light = rights.safe or not (traced or rights.verifies or rights.dedupes or key.name)
-    odd = frozenset(rights.classes) | {202, 207, 208} | (set() if rights.safe else {304})
+    odd = EARLY | frozenset(rights.classes) | {202, 207, 208} | (set() if rights.safe else {304})
     return Plan(
         rights,
         key,

@@ -13,9 +13,16 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from httpx_recover import _drive
+from httpx_recover._bodies import content_of
 from httpx_recover._budget import Budget
 from httpx_recover._call import Call
-from httpx_recover._credentials import asks_for_token, identity_of, is_bound, precondition
+from httpx_recover._credentials import (
+    asks_for_token,
+    holder,
+    identity_of,
+    is_bound,
+    precondition,
+)
 from httpx_recover._errors import UnknownOutcome, as_client_error
 from httpx_recover._evidence import Evidence, Phase, judge
 from httpx_recover._ledger import DONE, FAILED, OPEN, UNKNOWN, Action, Attempt, Outcome
@@ -26,8 +33,6 @@ from httpx_recover._task import NOWHERE, Block, Scope, Task, logger
 from httpx_recover._view import REDIRECTS, CallView
 from httpx_recover._waits import server_wait
 from httpx_recover._words import Applied, Ask, FailureClass, Note, Step, Stop, Verdict, Wait
-
-MARK = "httpx_recover.mark"  # in what travels with a request, redirect hops included
 
 
 class Mark(NamedTuple):
@@ -55,8 +60,11 @@ class Spent(Exception):
         self.stop = stop
 
 
-class Unsigned(Exception):
-    """A recovery read cannot be signed here."""
+class NoRead(Exception):
+    """A recovery read cannot be made here; the text says why."""
+
+
+UNSIGNED = "the credentials are good for one request and cannot sign a read"
 
 
 class BasePort:
@@ -136,15 +144,20 @@ class BasePort:
         rights = plan.rights
         if rights.conditional and not precondition(self.header):
             rights = rights._replace(conditional=False)
+        keyed = rights.dedupes and self.action.key is not None and not self.other_key
         return Call(
             self.action,
             rights,
             policy,
             Budget() if self.task is None else self.task.budget,
-            keyed=rights.dedupes and self.action.key is not None and not self.other_key,
+            keyed=keyed and not (self.action.trail and self._is_blind()),
             replayable=self.rewind is not None,
             named=self.task is not None,
         )
+
+    def _is_blind(self) -> bool:
+        """A body of which nothing but the length is known: a key is for one body."""
+        return content_of(self.wire.body_of(self.request), self.rewind) is None
 
     def _look_up(self) -> None:
         """Facts that only a failure asks for."""
@@ -163,7 +176,7 @@ class BasePort:
     def _find_action(self) -> Action:
         """The unresolved action that this request repeats, or a new one."""
         request, plan = self.request, self.plan
-        mark: Mark | None = self.extensions.get(MARK)
+        mark = self.mark
         if mark is not None and not plan.rights.safe and mark.leads_to(self.place):
             mark.action.state = OPEN
             return mark.action
@@ -186,10 +199,10 @@ class BasePort:
         return value
 
     @property
-    def extensions(self) -> dict[str, Any]:
-        """What travels with the request."""
-        found: dict[str, Any] = self.wire.extensions_of(self.request)
-        return found
+    def mark(self) -> Mark | None:
+        """What is remembered of the request from an earlier send, or from the one it hops from."""
+        mark: Mark | None = self.wire.mark_of(self.request, self.plan.key.name)
+        return mark
 
     @property
     def place(self) -> str:
@@ -199,25 +212,35 @@ class BasePort:
 
     def _identify(self, action: Action) -> None:
         if action.fingerprint is None:
-            action.fingerprint = self.wire.print_of(self.request)
+            action.fingerprint = self.wire.print_of(self.request, self.rewind)
             action.identity = identity_of(self.header, self.plan.identity)
 
     def _attach_key(self) -> None:
         """One key for one action: the caller's own, the block's, the earlier one, or a new one."""
-        key, action, extensions = self.plan.key, self.action, self.extensions
-        mark: Mark | None = extensions.get(MARK)
+        key, action, mark = self.plan.key, self.action, self.mark
         ours = None
         if key.name is not None:
             written = self.header(key.name)
             value = None if written is None else key.value(written)
             if value is not None and (mark is None or mark.key != value):
                 self._take_key(value)
-            elif action.key is None or value != action.key:
-                ours = action.key = action.key or self._block_key() or str(uuid.uuid4())
-                self.request.headers[key.name] = key.written(ours)
             else:
-                ours = action.key
-        extensions[MARK] = Mark(ours, action)
+                if value is not None and mark is not None and self._repeats(mark.action):
+                    action.key = action.key or value
+                ours = action.key = action.key or self._block_key() or str(uuid.uuid4())
+                if value != ours:
+                    self.wire.write_key(self.request, key.name, key.written(ours))
+        self.wire.set_mark(self.request, key.name, Mark(ours, action))
+
+    def _repeats(self, earlier: Action) -> bool:
+        """Is this what was sent before, and does nobody know what became of it?
+
+        Then its key holds also when the action itself has been forgotten.
+        """
+        if earlier.state != UNKNOWN or earlier.fingerprint is None:
+            return False
+        self._identify(self.action)
+        return self.action.fingerprint == earlier.fingerprint
 
     def _take_key(self, value: str) -> None:
         """The caller's own key. Another one on a repeat is another order to the server."""
@@ -229,7 +252,7 @@ class BasePort:
         block: Block | None = self.block
         if block is None or block.value is None or self._asks_for_token():
             return None
-        mark = self.extensions.get(MARK)
+        mark = self.mark
         again = mark is not None and mark.action.failure is FailureClass.AUTH
         if again and block.used == self.action.fingerprint:
             return block.value  # the same request, signed anew by an auth flow
@@ -277,10 +300,10 @@ class BasePort:
     def _expect_hop(self, response: Any) -> None:
         """The client may follow: the hop is the same action, known by what the program sent."""
         self._identify(self.action)
-        extensions, place = self.extensions, self.wire.location_of(self.request, response)
-        mark = extensions.get(MARK)
+        mark, place = self.mark, self.wire.location_of(self.request, response)
         if mark is not None and place is not None:
-            extensions[MARK] = mark._replace(next=self.wire.place_of(place))
+            mark = mark._replace(next=self.wire.place_of(place))
+            self.wire.set_mark(self.request, self.plan.key.name, mark)
 
     def unprepared(self, exc: Exception) -> Step:
         """The request cannot be made ready for a resend: what it had ended with counts."""
@@ -406,17 +429,24 @@ class BasePort:
         """The recovered client, which signs a read itself; the read goes into the trail."""
         client = self.mount.client
         if client is None:
-            raise Unsigned
+            raise NoRead(UNSIGNED)
         number, now = len(self.action.trail) + 1, _drive.clock.now()
         name = f"GET {target(str(request.url))}"
         attempt = Attempt(self.asked, number, now, "signed by the client", name)
         self.action.trail.append(attempt)
         return client
 
+    def signed_alike(self, response: Any) -> Any:
+        """The read, if it was signed for whom the call was: another sees other things."""
+        signed = self.wire.header(response.request, "authorization")
+        if holder(signed) != holder(self.header("authorization")):
+            raise NoRead(UNSIGNED)
+        return response
+
     def verifier_raised(self, exc: Exception) -> Verdict:
         """A verifier that fails has seen nothing; its error is named in the report."""
-        if isinstance(exc, Unsigned):
-            self.remark = "the credentials are good for one request and cannot sign a read"
+        if isinstance(exc, NoRead):
+            self.remark = str(exc)
         elif not isinstance(exc, Spent):
             self.remark = f"the verifier raised {type(exc).__name__}"
         return Verdict.UNCLEAR

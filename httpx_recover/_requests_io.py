@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from io import BytesIO
+from math import inf
 from typing import Any
 
 import requests
 from urllib3.response import HTTPResponse
 
+from httpx_recover import _drive
 from httpx_recover._view import SMALL
 
 _CODING = ("content-encoding", "content-length", "transfer-encoding")
@@ -18,16 +20,19 @@ class KeptRaw(HTTPResponse):
     """A raw response of which only this was kept: gives it, then fails as a cut body fails."""
 
     failure: BaseException | None = None
+    told = False
 
     def stream(self, *args: Any, **kwargs: Any) -> Generator[bytes, None, None]:
         yield from super().stream(*args, **kwargs)
         if self.failure is not None:
+            self.told = True
             raise self.failure
 
     def read(self, *args: Any, **kwargs: Any) -> bytes:
         data = super().read(*args, **kwargs)
-        if self.failure is not None and not data:
-            raise self.failure
+        if self.failure is not None and not data and not self.told:
+            self.told = True  # once: who reads on after it wants the rest, such as a session that
+            raise self.failure  # follows a redirect
         return data
 
 
@@ -55,53 +60,73 @@ def keep(
     response.raw = kept
 
 
-def read_body(response: Any) -> BaseException | None:
+def read_body(response: Any, ends: float = inf) -> BaseException | None:
     """Read a body, as requests will do at once; the error when it was cut.
 
-    A body that came whole and cannot be decoded is not cut: requests finds out by itself, once
-    more.
+    One that came whole and cannot be decoded is not cut, and of a redirect nobody needs it:
+    requests finds out by itself, once more.
+
+    Args:
+        response: as the adapter gave it.
+        ends: time of `_drive.clock` after which a body that still comes is cut.
     """
     try:
+        if ends < inf and hasattr(response.raw, "read1"):
+            keep(response, *_fetch(response, inf, ends))
         response.content  # noqa: B018 # the property reads
     except Exception as exc:
         response.close()
         keep(response, b"", exc)
-        return None if isinstance(exc, requests.exceptions.ContentDecodingError) else exc
+        whole = isinstance(exc, requests.exceptions.ContentDecodingError) or response.is_redirect
+        return None if whole else exc
     return None
 
 
-def shelve(response: Any) -> None:
+def shelve(response: Any, ends: float) -> None:
     """Close a failed response before waiting, keeping the beginning of its body.
 
     A pool of one connection would otherwise wait for itself.
     """
     if response is None or response._content_consumed or isinstance(response.raw, KeptRaw):
         return
+    keep(response, *_fetch(response, SMALL, ends))
+
+
+def is_small(response: Any) -> bool:
+    """Is its body of known and small length?"""
+    length = response.headers.get("content-length", "")
+    return length.isascii() and length.isdigit() and len(length) < 16 and int(length) <= SMALL
+
+
+def _fetch(response: Any, most: float, ends: float) -> tuple[bytes, BaseException | None]:
+    """Read a body as it is on the wire, so much and so long at most, and close the response."""
     chunks: list[bytes] = []
     size = 0
     failure: BaseException | None = None
     try:
-        for chunk in _raw_chunks(response.raw):
+        while failure is None and (chunk := _chunk(response.raw)):
             chunks.append(chunk)
             size += len(chunk)
-            if size > SMALL:
+            if size > most:
                 failure = requests.exceptions.ChunkedEncodingError(
-                    f"only the first {SMALL} bytes of this failed response were kept"
+                    f"only the first {most} bytes of this failed response were kept"
                 )
-                break
+            elif _drive.clock.now() > ends:
+                failure = requests.exceptions.ReadTimeout("the deadline of the task has passed")
     except Exception as exc:
         failure = exc
     response.close()
-    keep(response, b"".join(chunks)[:SMALL], failure)
+    body = b"".join(chunks)
+    return (body if size <= most else body[:SMALL]), failure
 
 
-def _raw_chunks(raw: Any) -> Iterator[bytes]:
-    """The body as it is on the wire, without chunks but with its coding."""
-    if hasattr(raw, "stream"):
-        yield from raw.stream(SMALL // 16, decode_content=False)
-        return
-    while chunk := raw.read(SMALL // 16):
-        yield chunk
+def _chunk(raw: Any) -> bytes:
+    """What has come, without waiting for more; of what is no response of urllib3's, some."""
+    if hasattr(raw, "read1"):
+        data: bytes = raw.read1(SMALL // 16, decode_content=False)
+    else:
+        data = raw.read(SMALL // 16)
+    return data
 
 
 def fresh_copy(response: Any, lib: Any) -> Any:

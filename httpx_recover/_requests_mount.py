@@ -18,12 +18,14 @@ from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
 from httpx_recover._plan import Plan
 from httpx_recover._policy import Policy, Rule, check_colour
-from httpx_recover._port import MARK
+from httpx_recover._port import NoRead
 from httpx_recover._requests_io import read_body
 from httpx_recover._requests_phase import begin, end, watch
 from httpx_recover._requests_port import RequestsPort
 from httpx_recover._requests_wire import Hooks, Sending, in_memory
+from httpx_recover._table import EARLY
 from httpx_recover._task import SCOPE, Scope, logger
+from httpx_recover._view import MARK
 
 
 class RequestsMount(Mount):
@@ -33,6 +35,7 @@ class RequestsMount(Mount):
     wire = _requests_wire
     hand_down: Any  # the sending that is recovered
     adapter: Any  # whose pools it uses
+    plain: Any  # does it nothing of its own
     real = False  # silence before a pool was asked is no proof: anything may be in its place
     has_own_timeout = False  # an adapter with a `send` of its own may set one
 
@@ -71,7 +74,7 @@ class RequestsMount(Mount):
             port = RequestsPort(self, request, plan, scope, sending)
             return _drive.run(port, port.open())
         if MARK in known:
-            self.drop_key(request)
+            self.wire.drop_key(request)
         return self.send_light(request, plan, scope, sending)
 
     def send_light(self, request: Any, plan: Plan, scope: Scope | None, sending: Sending) -> Any:
@@ -122,8 +125,18 @@ class RequestsMount(Mount):
             )
         finally:
             end(before)
+        if response.status_code in EARLY:
+            response.close()  # its real answer may still come, and is for nobody else
         response.connection = self  # an auth hook that sends again comes to us
         return response
+
+    def mount_for(self, url: str) -> RequestsMount:
+        """The mount that takes a read to another origin: this one may add what is for its own."""
+        session = self.client
+        other = self if session is None else session.get_adapter(url)
+        if isinstance(other, RequestsMount) and (other is not self or self.plain):
+            return other
+        raise NoRead("no adapter of ours is known for the origin of the read")
 
     def make_ready(self) -> None:
         """See to it that the adapter is in our hands, whatever was done to it meanwhile."""

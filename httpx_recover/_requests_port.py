@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
-from httpx_recover import _requests_wire
+from httpx_recover import _drive, _requests_wire
 from httpx_recover._blocking import BlockingPort
 from httpx_recover._evidence import Phase
+from httpx_recover._ledger import DONE
 from httpx_recover._plan import Plan
-from httpx_recover._requests_io import read_body, shelve
+from httpx_recover._requests_io import is_small, read_body, shelve
 from httpx_recover._requests_wire import Sending, cut_timeout, read_timeout
 from httpx_recover._task import Scope
+from httpx_recover._words import Verdict
 
 
 class RequestsPort(BlockingPort):
@@ -34,12 +37,13 @@ class RequestsPort(BlockingPort):
         sending = self.sending
         if left is not None and (sending.timeout is not None or not self.mount.has_own_timeout):
             sending = sending._replace(timeout=cut_timeout(sending.timeout, left))
+        ends = inf if left is None else _drive.clock.now() + left
         response = self.mount.below(self.request, sending, self.phase)
-        return response, None if sending.stream else read_body(response)
+        return response, None if sending.stream else read_body(response, ends)
 
     def shelve(self) -> None:
         """Close the failed response that must not hold its connection while we wait or ask."""
-        shelve(self._spare())
+        shelve(self._spare(), self.call.budget.ends(self.call.policy.deadline))
 
     def load(self, response: Any) -> None:
         """A read of ours is never streamed: its body is there, or was cut, which shows now."""
@@ -47,8 +51,24 @@ class RequestsPort(BlockingPort):
 
     def child(self, request: Any) -> RequestsPort:
         """The port of a recovery read: with the call's own timeout, verify, cert and proxies."""
-        sending = self.sending._replace(stream=False)
-        return RequestsPort(self.mount, request, self.mount.read_plan(), self.scope, sending)
+        mount, sending = self.mount, self.sending._replace(stream=False)
+        if _requests_wire.origin_of(request.url) != _requests_wire.origin_of(self.request.url):
+            mount = mount.mount_for(request.url)
+        return RequestsPort(mount, request, mount.read_plan(), self.scope, sending)
+
+    def ask(self, question: str) -> Any:
+        """Run the verifier, or make the confirming read; a streamed answer must not be in its way.
+
+        A pool of one connection that waits for a free one would wait for itself.
+        """
+        response = self.response
+        if self.action.state == DONE and self.sending.stream and response is not None:
+            if is_small(response):
+                shelve(response, inf)  # all of it is kept
+            elif getattr(self.mount.adapter, "_pool_block", False):
+                self.remark = "its answer is streamed and holds the connection"
+                return Verdict.UNCLEAR
+        return super().ask(question)
 
     def signed_send(self, request: Any) -> Any:
         """Through the session itself, which signs: these credentials are good for one request."""
@@ -58,7 +78,8 @@ class RequestsPort(BlockingPort):
         signed = session.prepare_request(wanted)
         self.wire.extensions_of(signed)["recover"] = False
         sending = self.sending._replace(stream=False)
-        return session.send(signed, **sending._asdict())
+        # The caller follows redirects, as far as the origin goes.
+        return session.send(signed, allow_redirects=False, **sending._asdict())
 
     def _marked(self, response: Any) -> Any:
         if response.request is not self.request:  # a read stands in for the lost answer

@@ -15,9 +15,10 @@ import requests
 from requests.utils import requote_uri
 from urllib3.util import Timeout
 
+from httpx_recover._bodies import content_of, rewind_of
 from httpx_recover._fingerprint import fingerprint
 from httpx_recover._requests_io import fresh_copy
-from httpx_recover._view import REDIRECTS, is_kept
+from httpx_recover._view import MARK, REDIRECTS, is_kept
 
 __all__ = ["fresh_copy"]
 
@@ -38,12 +39,27 @@ class Sending(NamedTuple):
 
 
 class Hooks(dict[str, Any]):
-    """A request's hooks, and beside them what travels with the request."""
+    """A request's hooks, and beside them what travels with the request and its copies."""
 
     extensions: dict[str, Any]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)  # what is remembered belongs to this process
+
+
+class OurKey(str):
+    """A key that we attached, known for ours wherever its header is copied to."""
+
+    mark: Any
+
+    def __copy__(self) -> OurKey:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> OurKey:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)
 
 
 def extensions_of(request: Any) -> dict[str, Any]:
@@ -57,6 +73,33 @@ def extensions_of(request: Any) -> dict[str, Any]:
     return found
 
 
+def mark_of(request: Any, name: str | None) -> Any:
+    """What is remembered of the request: by its key, else by what its copies share."""
+    key = None if name is None else request.headers.get(name)
+    if type(key) is OurKey:
+        return key.mark
+    return request.hooks.extensions.get(MARK) if type(request.hooks) is Hooks else None
+
+
+def set_mark(request: Any, name: str | None, mark: Any) -> None:
+    """Remember something of the request."""
+    extensions_of(request)[MARK] = mark
+    key = None if name is None else request.headers.get(name)
+    if type(key) is OurKey:
+        key.mark = mark
+
+
+def write_key(request: Any, name: str, written: str) -> None:
+    """Put our key into the header `name`."""
+    request.headers[name] = OurKey(written)
+
+
+def drop_key(request: Any) -> None:
+    """A hop of a redirect that became a read takes no key of ours along."""
+    for name in [each for each, value in request.headers.items() if type(value) is OurKey]:
+        del request.headers[name]
+
+
 def said_on(request: Any) -> Any:
     """False on a request that we make through the session itself."""
     return request.hooks.extensions.get("recover") if type(request.hooks) is Hooks else None
@@ -65,7 +108,9 @@ def said_on(request: Any) -> Any:
 def header(request: Any, name: str) -> str | None:
     """The value of a header as text, None when it is not there."""
     value = request.headers.get(name)
-    return value.decode("latin-1") if isinstance(value, bytes) else value
+    if value is None:
+        return None
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def rewinder(request: Any) -> Callable[[], None] | None:
@@ -74,14 +119,9 @@ def rewinder(request: Any) -> Callable[[], None] | None:
     Decided before the first send, while a file still stands where the caller left it.
     """
     body = request.body
-    if body is None or isinstance(body, str | bytes | bytearray):
+    if body is None or isinstance(body, str | bytes | bytearray | memoryview):
         return _nothing
-    try:
-        start = body.tell()
-        body.seek(start)
-    except Exception:  # not a file, or one that cannot be wound back: whatever it raises
-        return None
-    return lambda: body.seek(start) and None
+    return rewind_of(body)
 
 
 def _nothing() -> None:
@@ -98,16 +138,18 @@ def body_of(request: Any) -> bytes | None:
     body = request.body
     if isinstance(body, str):
         return body.encode()
-    return bytes(body or b"") if body is None or isinstance(body, bytes | bytearray) else None
+    if body is None:
+        return b""
+    return bytes(body) if isinstance(body, bytes | bytearray | memoryview) else None
 
 
-def print_of(request: Any) -> str:
+def print_of(request: Any, rewind: Any = None) -> str:
     """The fingerprint of the request."""
     return fingerprint(
         request.method,
         request.url,
         header(request, "content-type") or "",
-        body_of(request),
+        content_of(body_of(request), rewind),
         header(request, "content-length") or "",
     )
 
@@ -156,7 +198,9 @@ def _least(asked: Any, left: float) -> float:
 def read_timeout(timeout: Any) -> float | None:
     """The read timeout in seconds, None when there is none."""
     if isinstance(timeout, Timeout):
-        timeout = timeout.read_timeout
+        started = timeout.clone()
+        started.start_connect()  # else it refuses to tell
+        timeout = started.read_timeout
     found = timeout[1] if isinstance(timeout, tuple) else timeout
     return float(found) if isinstance(found, int | float) else None
 

@@ -49,8 +49,12 @@ _NOT_MODIFIED: Final[Row] = (
     (FailureClass.BAD_INPUT, Applied.NO),  # only a conditional read may be answered so
 )
 
+EARLY: Final = frozenset(range(100, 200)) - {101}
+"""Statuses that announce an answer and are none (RFC 9110 section 15.2). http.client shows some of
+them as if they were: then the answer was lost, whatever the row says."""
+
 ROWS: Final[Mapping[int, Row]] = {
-    100: _OK,  # RFC 9110 15.2; not final, and a client library does not show it
+    100: _OK,  # RFC 9110 15.2; not final: see EARLY
     200: _OK,  # RFC 9110 15.3
     202: _ACCEPTED,  # RFC 9110 15.3.3: "might or might not eventually be acted upon"
     207: _PARTIAL,  # RFC 4918 11.1: each item has a status of its own

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from httpx_recover._ledger import Action
 from httpx_recover._memory import MEMORY
 
+MARK = "httpx_recover.mark"  # in what travels with a request, redirect hops included
 SMALL = 256 * 1024  # bytes of a body that are read inside the attempt, or kept of a failed one
 HOPS = 5  # redirects that a read follows, within its origin
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

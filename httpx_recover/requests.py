@@ -66,6 +66,11 @@ class RecoverAdapter(RequestsMount, HTTPAdapter):
         """The adapter whose pools are used."""
         return self
 
+    @property
+    def plain(self) -> bool:
+        """Does it nothing of its own, as a subclass may?"""
+        return type(self) is RecoverAdapter
+
     def proxy_manager_for(self, proxy: str, **proxy_kwargs: Any) -> Any:
         """The pool manager for a proxy, as of `HTTPAdapter`, with watched connections."""
         manager = HTTPAdapter.proxy_manager_for(self, proxy, **proxy_kwargs)
@@ -107,6 +112,11 @@ class OverAdapter(RequestsMount, BaseAdapter):
     def adapter(self) -> Any:
         """The adapter whose pools are used."""
         return self.inner
+
+    @property
+    def plain(self) -> bool:
+        """Does the adapter below nothing of its own?"""
+        return type(self.inner) is HTTPAdapter
 
     def hand_down(self, request: Any, **sending: Any) -> Any:
         """Send once, through the adapter below."""

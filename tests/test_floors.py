@@ -20,7 +20,7 @@ FLOORS = {
     "_grammar _credentials",
     2: "_policy _plan _ledger _call _report verify",
     3: "_memory _outcome _task _block _drive",
-    4: "_view _port _blocking _mount "
+    4: "_bodies _view _port _blocking _mount "
     "_httpx_wire _httpx_io _httpx_port _httpx_sync _httpx_async _httpx_mount httpx httpx2 "
     "_requests_wire _requests_io _requests_phase _requests_port _requests_mount requests",
     5: "_cli _demo _demo._server _demo._book _demo._show __main__",
@@ -34,7 +34,7 @@ OUTSIDE = {
     "_httpx_async": {"anyio"},
     "httpx": {"httpx"},
     "httpx2": {"httpx2"},
-    **{f"_requests_{name}": {"requests", "urllib3"} for name in ("wire", "io", "mount")},
+    **{f"_requests_{name}": {"requests", "urllib3"} for name in ("wire", "io", "mount", "phase")},
     "requests": {"requests", "urllib3"},
     "_demo": {"httpx"},
     "_demo._book": {"httpx", "tenacity"},

@@ -8,6 +8,7 @@ import pytest
 
 from httpx_recover import FailureClass, Key, Policy, Rule, verify
 from httpx_recover._plan import Plan, Rights, make_plan, make_routes
+from httpx_recover._table import EARLY
 
 SAFE = ["GET", "HEAD", "OPTIONS", "TRACE", "QUERY"]
 NO_KEY = Policy(key=Key.none())
@@ -143,10 +144,13 @@ def test_the_rest_is_handed_through() -> None:
 
 
 def test_statuses_below_400_that_are_not_simply_a_success() -> None:
-    assert plan("GET").odd == {202, 207, 208}
-    assert plan("PUT").odd == {202, 207, 208, 304}  # only a read may be answered "not modified"
+    assert {100, 102, 103, 199} < EARLY  # they only announce an answer
+    assert plan("GET").odd == EARLY | {202, 207, 208}
+    # Only a read may be answered "not modified".
+    assert plan("PUT").odd == EARLY | {202, 207, 208, 304}
     found = plan("GET", Rule(classes={200: FailureClass.PARTIAL}, expect=(404,)))
-    assert found.odd == {200, 202, 207, 208}
+    assert found.odd == EARLY | {200, 202, 207, 208}
+    assert 101 not in EARLY
     assert found.rights.expect == {404}
     assert found.rights.classes == {200: FailureClass.PARTIAL}
 

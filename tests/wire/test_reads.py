@@ -9,7 +9,17 @@ from typing import Any
 import httpx
 import pytest
 
-from httpx_recover import Policy, RecoverTransport, Rule, Verdict, outcome, recover, task, verify
+from httpx_recover import (
+    Policy,
+    RecoverTransport,
+    Rule,
+    UnknownOutcome,
+    Verdict,
+    outcome,
+    recover,
+    task,
+    verify,
+)
 from httpx_recover import httpx as on_httpx
 from tests.drivers import POLICY, run_calls
 from tests.faulty import FaultServer, Seen, respond
@@ -183,17 +193,52 @@ def test_a_read_that_spends_the_last_recovery_call_says_so(server: FaultServer) 
 BOUND = {"Authorization": "Digest username=x"}
 
 
+def sign_anew(request: Any) -> Any:
+    """An auth of a client, for the user of `BOUND`."""
+    request.headers["Authorization"] = "Digest nonce=2, username=x"
+    return request
+
+
+def sign_as_another(request: Any) -> Any:
+    request.headers["Authorization"] = "Digest username=y"
+    return request
+
+
+@pytest.mark.parametrize("auth", [sign_as_another, None, ("x", "s3cret")])
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_a_read_that_is_signed_for_another_shows_nothing(
+    server: FaultServer, auth: Any, colour: str
+) -> None:
+    rule = Rule("POST /**", verify=verify.found("?ref={json.ref}"))
+    arguments = {"json": {"ref": "a"}, "headers": BOUND, "auth": None}
+    server._listing = lambda connection, *_: respond(connection, 200, [])  # type: ignore[assignment]
+
+    async def main() -> None:
+        client = httpx.AsyncClient(timeout=0.2, auth=auth)
+        async with on_httpx.recover(client, policy=POLICY, rules=[rule]):
+            await client.post(f"{server.url}/cut_after/a", **arguments)
+
+    with task("t") as t, pytest.raises(UnknownOutcome) as raised:
+        if colour == "async":
+            asyncio.run(main())
+        with recover(httpx.Client(timeout=0.2, auth=auth), policy=POLICY, rules=[rule]) as client:
+            client.post(f"{server.url}/cut_after/a", **arguments)
+    assert "credentials are good for one request" in outcome(raised.value).facts["note"]  # type: ignore[union-attr]
+    assert t.report().status == "unknown"
+    assert server.count("/cut_after/a", "POST") == 1
+
+
 def test_bound_credentials_go_through_the_client_that_signs(server: FaultServer) -> None:
     rule = Rule("POST /**", verify=verify.found("?ref={json.ref}"))
     body = {"ref": "a"}
-    client = httpx.Client(timeout=0.2, auth=("me", "s3cret"))
+    client = httpx.Client(timeout=0.2, auth=sign_anew)
     with recover(client, policy=POLICY, rules=[rule]):
         answer = client.post(f"{server.url}/cut_after/a", json=body, headers=BOUND, auth=None)
     assert answer.json() == {"data": [{"ref": "a"}]}
-    assert server.seen[1].headers["authorization"].startswith("Basic ")
+    assert server.seen[1].headers["authorization"] == "Digest nonce=2, username=x"
 
     async def main() -> Any:
-        client = httpx.AsyncClient(timeout=0.2, auth=("me", "s3cret"))
+        client = httpx.AsyncClient(timeout=0.2, auth=sign_anew)
         async with on_httpx.recover(client, policy=POLICY, rules=[rule]):
             url = f"{server.url}/cut_after/b"
             return await client.post(url, json=body, headers=BOUND, auth=None)
