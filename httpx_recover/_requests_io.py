@@ -71,7 +71,7 @@ def read_body(response: Any, ends: float = inf) -> BaseException | None:
         ends: time of `_drive.clock` after which a body that still comes is cut.
     """
     try:
-        if ends < inf and hasattr(response.raw, "read1"):
+        if ends < inf and _tells_what_has_come(response.raw):
             keep(response, *_fetch(response, inf, ends))
         response.content  # noqa: B018 # the property reads
     except Exception as exc:
@@ -120,10 +120,16 @@ def _fetch(response: Any, most: float, ends: float) -> tuple[bytes, BaseExceptio
     return (body if size <= most else body[:SMALL]), failure
 
 
+def _tells_what_has_come(raw: Any) -> bool:
+    """Is it a response of urllib3's, from 2.2 on? A file has a `read1` too, of another kind."""
+    return hasattr(raw, "stream") and hasattr(raw, "read1")
+
+
 def _chunk(raw: Any) -> bytes:
     """What has come, without waiting for more; of what is no response of urllib3's, some."""
-    if hasattr(raw, "read1"):
-        data: bytes = raw.read1(SMALL // 16, decode_content=False)
+    data: bytes
+    if _tells_what_has_come(raw):
+        data = raw.read1(SMALL // 16, decode_content=False)
     else:
         data = raw.read(SMALL // 16)
     return data

@@ -179,10 +179,8 @@ def bare(url: str) -> str:
 # ---------------------------------------------------------------------- timeouts
 
 
-def cut_timeout(timeout: Any, left: float | None) -> Any:
+def cut_timeout(timeout: Any, left: float) -> Any:
     """The call's timeout, cut to what the deadline leaves."""
-    if left is None:
-        return timeout
     if isinstance(timeout, Timeout):
         cut = timeout.clone()
         cut.total = _least(timeout.total, left)

@@ -370,3 +370,11 @@ def test_what_is_past_is_not_found_behind_what_is_not() -> None:
         memory.keep(action, 0.0, seconds)
     assert memory.find("short", "me", 50.0) is None
     assert memory.find("long", "me", 50.0) is not None
+
+
+def test_in_a_forked_process_nobody_holds_the_lock() -> None:
+    memory = Memory()
+    memory._lock.acquire()
+    memory.after_fork()
+    memory.clear()
+    assert not memory

@@ -61,6 +61,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("from httpx_recover import AsyncRecoverTransport", "httpx"),
         ("import httpx_recover.httpx", "httpx"),
         ("import httpx_recover.httpx2", "httpx2"),
+        ("import httpx_recover.requests", "requests"),
+        ("from httpx_recover import RecoverAdapter", "requests"),
     ],
 )
 def test_a_missing_library_says_which_extra_to_install(asked: str, library: str) -> None:
