@@ -138,7 +138,7 @@ def _chunk(raw: Any) -> bytes:
 def fresh_copy(response: Any, lib: Any) -> Any:
     """An unread copy of a response that has been read."""
     copy = requests.Response()
-    copy.__setstate__(response.__getstate__())  # type: ignore[attr-defined] # untyped there
+    copy.__setstate__(response.__getstate__())
     copy.raw = response.raw
     keep(copy, response.content, plain=True)
     return copy

@@ -58,7 +58,7 @@ class RecoverAdapter(RequestsMount, HTTPAdapter):
         self.set_up(policy, rules)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        HTTPAdapter.__setstate__(self, state)  # type: ignore[attr-defined] # untyped there
+        HTTPAdapter.__setstate__(self, state)
         self.set_up(state["policy"], state["rules"])
 
     @property
