@@ -423,10 +423,12 @@ def test_an_end_of_tls_may_come_after_the_server_has_acted(stage: Stage) -> None
     """The same words as of a handshake that was cut, and yet part of the request was read."""
     scenes = [Scene(stage.server(meet=[b.first_chunk]), body=in_chunks) for _ in range(2)]
     bare, ours = stage.bare(scenes[0]), stage.ours(scenes[1])
-    assert inner(bare) == f"{IN_TLS} SSLEOFError"
-    assert "EOF occurred in violation of protocol" in str(bare)
+    as_python_tells = {  # from 3.13 on it is a BrokenPipeError, after which urllib3 reads on
+        f"{IN_TLS} SSLEOFError": requests.exceptions.SSLError,
+        f"{ABORTED} RemoteDisconnected": requests.exceptions.ConnectionError,
+    }
+    assert isinstance(ours, as_python_tells[inner(bare)])
     assert isinstance(ours, UnknownOutcome)
-    assert isinstance(ours, requests.exceptions.SSLError)
     assert [each.body for each in scenes[1].server.read] == [b"first"]
 
 

@@ -175,7 +175,7 @@ def test_connections_of_ones_own_kind_work(
     scripted.answer = lambda connection, seen: respond(connection, 200, {})
     made = functools.partial(HTTPConnection, blocksize=4096)
     if kind == "class":
-        monkeypatch.setattr(HTTPConnectionPool, "ConnectionCls", made)
+        monkeypatch.setattr(HTTPConnectionPool, "ConnectionCls", staticmethod(made))
     else:
         plain = HTTPConnectionPool.__init__
 
