@@ -286,7 +286,16 @@ def test_ctrl_c_stops_the_demo_and_leaves_no_process() -> None:
         assert process.stderr
         while not process.stdout.readline().startswith("bare httpx: booking"):
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert interrupted(process) == 130
         assert process.stdout.read().splitlines()[-1] == "no child left"
-        assert process.stderr.read() == "stopped\n"
+        assert process.stderr.read().endswith("stopped\n")
+
+
+def interrupted(process: subprocess.Popen[str]) -> int:
+    """Press Ctrl-C, again if it got lost: Python drops one that arrives within a finalizer."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.wait(12)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        return process.wait(12)
