@@ -280,14 +280,18 @@ class Call:
 
     def _answer_lost(self, now: float, status: int) -> Step:
         """A 2xx whose body was cut: applied. Only a trusted key may ask for the answer again."""
-        self.action.done(f"answer {status}")
-        self.action.cause, self.action.note = str(status), "the body of the answer was lost"
-        self.action.lost_answer = True
-        self.unresolved = False
+        self._landed_unseen(status)
         again = self._resend(now, None, "key") if self.keyed else None
         if again is None and self._must_count(now):
             return self._ask("count")
         return again or Stop("error")
+
+    def _landed_unseen(self, status: int) -> None:
+        """It is done, and its caller never got the answer: a repeat must not send it again."""
+        self.action.done(f"answer {status}")
+        self.action.cause, self.action.note = str(status), "the body of the answer was lost"
+        self.action.lost_answer = True
+        self.unresolved = False
 
     def _must_count(self, now: float) -> bool:
         """A resend followed an absence: has the first one landed after all?"""
@@ -680,18 +684,41 @@ class Call:
         action.note = f"the last send ended with {last.cause}"
         return Stop("earlier")
 
-    def abandoned(self, now: float, cause: str, *, sent: bool) -> None:
-        """The caller has gone: cancelled, interrupted, or an error of the loop itself."""
+    def abandoned(self, now: float, cause: str, *, sent: bool, status: int | None = None) -> None:
+        """The caller has gone: cancelled, interrupted, or an error of the loop itself.
+
+        `status` is that of an answer whose body was still on its way.
+        """
         last = self.last
         if last is not None and last.ended is None:
-            applied = Applied.UNKNOWN if sent and not self.rights.safe else Applied.NO
-            write = FailureClass.UNKNOWN_OUTCOME
-            failure = FailureClass.TRANSIENT if applied is Applied.NO else write
-            self._close(now, failure, applied, cause, "sent" if sent else "not_sent")
-            if applied is Applied.UNKNOWN:
-                self.unresolved = True
-                self.action.lost_end = (last.started, now)
+            if status is not None and not self.rights.safe:
+                return self._left_with(now, status, last)
+            self._left_open(now, cause, last, sent=sent)
         if self.action.state == OPEN and last is None:  # gone before the first send
             self.action.ended(FAILED, FailureClass.TRANSIENT, Applied.NO, cause, "cancelled")
         elif self.action.state != DONE:
+            self._give_up("cancelled")
+        return None
+
+    def _left_open(self, now: float, cause: str, last: Attempt, *, sent: bool) -> None:
+        applied = Applied.UNKNOWN if sent and not self.rights.safe else Applied.NO
+        write = FailureClass.UNKNOWN_OUTCOME
+        failure = FailureClass.TRANSIENT if applied is Applied.NO else write
+        self._close(now, failure, applied, cause, "sent" if sent else "not_sent")
+        if applied is Applied.UNKNOWN:
+            self.unresolved = True
+            self.action.lost_end = (last.started, now)
+
+    def _left_with(self, now: float, status: int, last: Attempt) -> None:
+        """A write was answered, and its caller left before the body had come."""
+        failure, applied = self._class_of(status, None)
+        if failure is FailureClass.OK and status >= 300:
+            applied = Applied.UNKNOWN  # it is asked for elsewhere
+        self._close(now, failure, applied, str(status), "body cut")
+        last.status = status
+        if failure is FailureClass.OK and applied is Applied.YES:
+            self._landed_unseen(status)
+        elif self.action.state != DONE:
+            if status in _NO_ANSWER:
+                self.unresolved, self.action.lost_end = True, (last.started, now)
             self._give_up("cancelled")

@@ -11,7 +11,7 @@ from httpx_recover._credentials import is_bound
 from httpx_recover._evidence import Phase
 from httpx_recover._httpx_io import aread_body, ashelve
 from httpx_recover._httpx_port import HttpxPort
-from httpx_recover._httpx_wire import Cut, atracer, is_small
+from httpx_recover._httpx_wire import Cut, atracer, is_small, put_back, too_late
 from httpx_recover._policy import is_async
 from httpx_recover._task import outside_block
 from httpx_recover._view import HOPS
@@ -66,22 +66,23 @@ class AsyncPort(HttpxPort):
     async def within(self, left: float | None) -> tuple[Any, BaseException | None]:
         """One attempt with its body; a resend is bounded as a whole by what the deadline leaves."""
         if left is None:
-            response = await self.mount.inner.handle_async_request(self.request)
-            return response, await self.look(response)
+            self.response = await self.mount.inner.handle_async_request(self.request)
+            return self.response, await self.look(self.response)
         import anyio
 
-        response = None
         with anyio.move_on_after(left):
-            response = await self.mount.inner.handle_async_request(self.request)
-            return response, await self.look(response)
-        if response is not None:
-            await response.aclose()
-        raise self.lib.ReadTimeout("the deadline of the task has passed", request=self.request)
+            self.response = await self.mount.inner.handle_async_request(self.request)
+            return self.response, await self.look(self.response)
+        late = too_late(self.lib)
+        if self.response is None:
+            raise late
+        put_back(self.response, self.lib, b"", late)  # its stream was closed when it was left
+        return self.response, late
 
     async def look(self, response: Any) -> BaseException | None:
         """Read a small body now, so that a cut one is part of the attempt."""
         if self.whole or is_small(response, self.request.method):
-            return await aread_body(response, self.lib)
+            return await aread_body(response, self.lib, self.ends)
         return None
 
     async def ask(self, question: str) -> Any:
@@ -151,7 +152,7 @@ class AsyncPort(HttpxPort):
 
     async def shelve(self) -> None:
         """Close the failed response that must not hold its connection while we wait or ask."""
-        await ashelve(self._spare(), self.lib)
+        await ashelve(self._spare(), self.lib, self.recovery_ends)
 
     async def load(self, response: Any) -> None:
         """Read a whole body."""

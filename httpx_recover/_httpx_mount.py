@@ -73,7 +73,7 @@ class SyncMount(HttpxMount):
             return _drive.run(port, port.open())
         if MARK in extensions:
             self.wire.drop_key(request)
-        torn = None
+        response = torn = None
         try:
             response = self.inner.handle_request(request)
             if type(response.stream) is not self.memory_stream and is_small(
@@ -85,7 +85,7 @@ class SyncMount(HttpxMount):
             return _drive.run(port, port.failed(exc))
         except BaseException as exc:
             if not safe or task is not None:  # a read that nobody reports on may just go
-                self.late(request, plan, scope).abandon(exc)
+                self.late(request, plan, scope).abandon(exc, response)
             raise
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:
@@ -130,7 +130,7 @@ class AsyncMount(HttpxMount):
             return await _drive.arun(port, port.open())
         if MARK in extensions:
             self.wire.drop_key(request)
-        torn = None
+        response = torn = None
         try:
             response = await self.inner.handle_async_request(request)
             if type(response.stream) is not self.memory_stream and is_small(
@@ -142,7 +142,7 @@ class AsyncMount(HttpxMount):
             return await _drive.arun(port, port.failed(exc))
         except BaseException as exc:
             if not safe or task is not None:  # a read that nobody reports on may just go
-                self.late(request, plan, scope).abandon(exc)
+                self.late(request, plan, scope).abandon(exc, response)
             raise
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:

@@ -30,18 +30,18 @@ class SyncPort(BlockingPort, HttpxPort):
 
     def within(self, left: float | None) -> tuple[Any, BaseException | None]:
         """One attempt with its body; its socket timeouts are cut already."""
-        response = self.mount.inner.handle_request(self.request)
-        return response, self.look(response)
+        self.response = self.mount.inner.handle_request(self.request)
+        return self.response, self.look(self.response)
 
     def look(self, response: Any) -> BaseException | None:
         """Read a small body now, so that a cut one is part of the attempt."""
         if self.whole or is_small(response, self.request.method):
-            return read_body(response, self.lib)
+            return read_body(response, self.lib, self.ends)
         return None
 
     def shelve(self) -> None:
         """Close the failed response that must not hold its connection while we wait or ask."""
-        shelve(self._spare(), self.lib)
+        shelve(self._spare(), self.lib, self.recovery_ends)
 
     def load(self, response: Any) -> None:
         """Read a whole body."""

@@ -251,6 +251,9 @@ def next_hop(request: Any, response: Any) -> Any:
 def attach(response: Any, outcome: Any) -> None:
     """Put the outcome where `outcome(response)` finds it."""
     response.extensions["recovery"] = outcome
+    failure = getattr(response.stream, "error", None)
+    if failure is not None:  # raised when the body is read
+        failure.recovery = outcome
 
 
 def is_small(response: Any, method: str, limit: int = SMALL) -> bool:
@@ -303,6 +306,12 @@ def too_long(lib: Any) -> BaseException:
     error: BaseException = lib.ReadError(
         f"only the first {SMALL} bytes of this failed response were kept"
     )
+    return error
+
+
+def too_late(lib: Any) -> BaseException:
+    """The client's own error for what still comes when recovery has to be over."""
+    error: BaseException = lib.ReadTimeout("the deadline of the task has passed")
     return error
 
 

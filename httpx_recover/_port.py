@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Any, NamedTuple
 
 from httpx_recover import _drive
@@ -332,6 +333,17 @@ class BasePort:
         """How long to sleep for a `Wait`."""
         return step.seconds + _drive.clock.chance() * step.spread
 
+    @property
+    def recovery_ends(self) -> float:
+        """The time of `_drive.clock` at which recovery has to be over."""
+        return self.call.budget.ends(self.call.policy.deadline)
+
+    @property
+    def ends(self) -> float:
+        """The same for the attempt at hand. A first try is never cut."""
+        call = self.call
+        return self.recovery_ends if call.sends > 1 or call.charged else inf
+
     def _spare(self) -> Any:
         """The failed response that must not hold its connection while we wait or ask."""
         return None if self.action.state == DONE else self.response
@@ -478,11 +490,13 @@ class BasePort:
             raise self._blamed(self.error)
         raise self._unknown(refused=give == "refused") from self.error
 
-    def abandon(self, exc: BaseException) -> None:
-        """The caller has gone: write down what is known."""
+    def abandon(self, exc: BaseException, response: Any = None) -> None:
+        """The caller has gone: write down what is known, of an unread response its status."""
+        self.response = self.response if response is None else response
         phase, call = self.phase, self.call
         sent = phase is None or phase.sent or not (phase.connected or self.mount.real)
-        call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent)
+        status = None if self.response is None else self.response.status_code
+        call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent, status=status)
         self.came_back(Stop("error"))
         self._settle()
 

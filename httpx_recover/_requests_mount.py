@@ -80,7 +80,7 @@ class RequestsMount(Mount):
     def send_light(self, request: Any, plan: Plan, scope: Scope | None, sending: Sending) -> Any:
         """Send what needs no record unless it fails."""
         safe, task = plan.rights.safe, None if scope is None else scope.task
-        phase, torn = Phase(), None
+        phase, response, torn = Phase(), None, None
         try:
             response = self.below(request, sending, phase)
             if not sending.stream:
@@ -90,7 +90,7 @@ class RequestsMount(Mount):
             return _drive.run(port, port.failed(exc))
         except BaseException as exc:
             if not safe or task is not None:  # a read that nobody reports on may just go
-                self.late(request, plan, scope, sending, phase).abandon(exc)
+                self.late(request, plan, scope, sending, phase).abandon(exc, response)
             raise
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from httpx_recover import _drive, _requests_wire
+from httpx_recover import _requests_wire
 from httpx_recover._blocking import BlockingPort
 from httpx_recover._evidence import Phase
 from httpx_recover._ledger import DONE
@@ -37,13 +37,12 @@ class RequestsPort(BlockingPort):
         sending = self.sending
         if left is not None and (sending.timeout is not None or not self.mount.has_own_timeout):
             sending = sending._replace(timeout=cut_timeout(sending.timeout, left))
-        ends = inf if left is None else _drive.clock.now() + left
-        response = self.mount.below(self.request, sending, self.phase)
-        return response, None if sending.stream else read_body(response, ends)
+        self.response = self.mount.below(self.request, sending, self.phase)
+        return self.response, None if sending.stream else read_body(self.response, self.ends)
 
     def shelve(self) -> None:
         """Close the failed response that must not hold its connection while we wait or ask."""
-        shelve(self._spare(), self.call.budget.ends(self.call.policy.deadline))
+        shelve(self._spare(), self.recovery_ends)
 
     def load(self, response: Any) -> None:
         """A read of ours is never streamed: its body is there, or was cut, which shows now."""

@@ -155,9 +155,9 @@ class Play:
             self.sleep(luck=0.0)
         return self.tell(verdict)
 
-    def cancel(self, *, sent: bool = True) -> Play:
-        """The caller goes away."""
-        self.call.abandoned(self.now, "CancelledError", sent=sent)
+    def cancel(self, *, sent: bool = True, status: int | None = None) -> Play:
+        """The caller goes away, perhaps while the body of an answer is on its way."""
+        self.call.abandoned(self.now, "CancelledError", sent=sent, status=status)
         return self
 
     def ends(self, give: str, state: str, stop: str | None = None) -> Action:

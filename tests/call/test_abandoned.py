@@ -155,3 +155,48 @@ def test_a_repeat_that_was_not_sent_leaves_the_action_as_it_was() -> None:
     assert play.story == "wait 1"
     assert play.end == End("unknown", "unknown_outcome", "unknown", 1, "cancelled")
     assert play.action.lost_end is not None
+
+
+BODY_LOST = "the body of the answer was lost"
+
+
+def test_a_write_whose_good_answer_was_on_its_way_is_done() -> None:
+    play = Play("POST").cancel(status=201)
+    assert play.end == End("done", "ok", "yes", 1, sign="answer 201", note=BODY_LOST)
+    assert again(play).story == "give refused"
+    assert again(play, rule=Rule(dedupes=True)).story == "send"
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "failure", "applied", "armed"),
+    [
+        (202, "unknown", "accepted", "unknown", False),
+        (207, "unknown", "partial", "unknown", False),
+        (303, "unknown", "ok", "unknown", False),
+        (400, "failed", "bad_input", "no", False),
+        (409, "unknown", "conflict", "unknown", False),
+        (429, "failed", "rate_limit", "no", False),
+        (408, "unknown", "unknown_outcome", "unknown", True),
+        (503, "unknown", "unknown_outcome", "unknown", True),
+    ],
+)
+def test_an_answer_that_was_on_its_way_counts_by_its_status(
+    status: int, state: str, failure: str, applied: str, armed: bool
+) -> None:
+    play = Play("POST").cancel(status=status)
+    assert play.end == End(state, failure, applied, 1, "cancelled")
+    assert play.action.cause == str(status)
+    assert (play.action.lost_end is not None) is armed
+
+
+def test_an_answer_on_its_way_takes_nothing_back_of_what_is_unknown() -> None:
+    play = Play("PUT").lose().sleep().cancel(status=400)
+    note = "the last send ended with 400"
+    assert play.end == End("unknown", "unknown_outcome", "unknown", 2, "cancelled", note=note)
+    fetched = Play("POST", Rule(dedupes=True)).cut().sleep().cancel(status=503)
+    assert fetched.end == End("done", "ok", "yes", 2, sign="answer 201", note=BODY_LOST)
+
+
+def test_a_read_whose_answer_was_on_its_way_has_failed() -> None:
+    play = Play("GET").cancel(status=200)
+    assert play.end == End("failed", "transient", "no", 1, "cancelled")

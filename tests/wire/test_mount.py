@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-import trio
 
 from httpx_recover import Key, Policy, RecoverTransport, Rule, call, outcome, task
 from httpx_recover import httpx as on_httpx
@@ -154,36 +153,51 @@ def test_a_rule_that_never_matched_is_logged_once(
     assert "'POST /typo'" in told[0]
 
 
-def test_async_resends_are_bounded_as_a_whole(server: FaultServer) -> None:
-    """An answer that drips would outlive every socket timeout."""
+SHORT = Policy(backoff=(0.05,), jitter=0, deadline=0.4)
 
-    def drip(connection: socket.socket, seen: Seen) -> bool:
+
+def drip(connection: socket.socket, head: str, piece: bytes) -> bool:
+    """An answer that comes in small pieces for ten seconds: it outlives every socket timeout."""
+    connection.sendall(f"HTTP/1.1 {head}\r\n\r\n".encode())
+    for _ in range(200):
+        connection.sendall(piece)
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_resends_are_bounded_with_their_bodies(server: FaultServer, driver: str) -> None:
+    def answer(connection: socket.socket, seen: Seen) -> bool:
         if len(server.seen) % 2:
             return respond(connection, 503, {})
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n")
-        for _ in range(50):
-            connection.sendall(b"x")
-            time.sleep(0.05)
-        return False
+        return drip(connection, "200 OK\r\nContent-Length: 200", b"x")
 
-    server._answer = drip  # type: ignore[method-assign]
-    policy = Policy(backoff=(0.05,), jitter=0, deadline=0.5)
+    server._answer = answer  # type: ignore[method-assign]
+    begun = time.monotonic()
+    [ended] = run_calls(driver, [("GET", f"{server.url}/a", {})], policy=SHORT, timeout=5)
+    assert time.monotonic() - begun < 5
+    assert type(ended).__name__ in ("ReadTimeout", "ConnectionError")
+    assert "the deadline of the task has passed" in str(ended)
+    found = outcome(ended)
+    assert found is not None
+    assert (found.stopped_by, found.facts["cause"]) == ("deadline", "200")
 
-    async def main(library: Any, mounts: Any) -> Any:
-        mount = mounts.AsyncRecoverTransport(policy=policy)
-        async with library.AsyncClient(transport=mount, timeout=5) as client:
-            try:
-                return await client.get(f"{server.url}/a")
-            except library.ReadTimeout as exc:
-                return exc
 
-    import httpx2
+@pytest.mark.parametrize("driver", DRIVERS[:-1])
+def test_a_failed_body_that_drips_does_not_hold_recovery_up(
+    server: FaultServer, driver: str
+) -> None:
+    def answer(connection: socket.socket, seen: Seen) -> bool:
+        return drip(connection, "503 Busy\r\nTransfer-Encoding: chunked", b"1\r\nx\r\n")
 
-    for ended in (asyncio.run(main(httpx, on_httpx)), trio.run(main, httpx2, on_httpx2)):
-        found = outcome(ended)
-        assert found is not None
-        assert found.stopped_by == "deadline"
-        assert found.facts["cause"] == "ReadTimeout"
+    server._answer = answer  # type: ignore[method-assign]
+    begun = time.monotonic()
+    [ended] = run_calls(driver, [("GET", f"{server.url}/a", {})], policy=SHORT, timeout=5)
+    assert time.monotonic() - begun < 5
+    assert "the deadline of the task has passed" in str(ended)
+    found = outcome(ended)
+    assert found is not None
+    assert (found.stopped_by, found.facts["cause"]) == ("deadline", "503")
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
