@@ -11,10 +11,12 @@ import weakref
 from typing import Any
 
 from httpx_recover import _drive, _httpx_wire
+from httpx_recover._fork import watch_forks
 from httpx_recover._httpx_async import AsyncPort
 from httpx_recover._httpx_io import aread_body, read_body
 from httpx_recover._httpx_sync import SyncPort
 from httpx_recover._httpx_wire import is_small
+from httpx_recover._layers import refuse_retries
 from httpx_recover._ledger import Outcome
 from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
@@ -37,7 +39,10 @@ class HttpxMount(Mount):
     def set_up(self, inner: Any, real: Any, policy: Policy | None, rules: Any) -> None:
         """Take the settings; `real` is the library's own transport."""
         self._set_up(policy, rules)
+        if not self.policy.allow_inner_retries:
+            refuse_retries(inner, "transport")
         self.inner = inner
+        watch_forks(self)
         self.real = type(inner) is real  # a subclass may do anything before it connects
         self.memory_stream = self.lib.ByteStream
 
@@ -199,26 +204,28 @@ def warn_of_proxies() -> None:
 def recover_client(client: Any, mount: Any, policy: Policy | None, rules: Any) -> Any:
     """Put a mount over each transport of a client: its own, those of its proxies and mounts.
 
+    Also of a client that was made with a mount of ours, whose proxies would go past it.
+
     Raises:
         ValueError: it was recovered before, with other settings.
     """
     below = client._transport
     held = below if isinstance(below, HttpxMount) else None
     wanted = mount(below if held is None else held.inner, policy=policy, rules=rules)
-    if held is not None:
-        if held.settings() != wanted.settings():
-            raise ValueError(
-                "recover(): this client was recovered before with other settings; make a new "
-                "client, or give all settings at once"
-            )
-        return client
+    if held is not None and held.settings() != wanted.settings():
+        raise ValueError(
+            "recover(): this client was recovered before with other settings; make a new "
+            "client, or give all settings at once"
+        )
     mounts = {
-        pattern: below if below is None else mount(below, policy=policy, rules=rules)
+        pattern: below
+        if below is None or isinstance(below, HttpxMount)
+        else mount(below, policy=policy, rules=rules)
         for pattern, below in client._mounts.items()
     }
-    client._transport = wanted
+    client._transport = wanted if held is None else held
     client._mounts = mounts
-    for each in (wanted, *mounts.values()):
+    for each in (client._transport, *mounts.values()):
         if each is not None:
             each.client_ref = weakref.ref(client)
     return client

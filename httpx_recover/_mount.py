@@ -14,6 +14,7 @@ class Mount:
 
     lib: Any  # the client library
     wire: Any  # the module that knows its requests and responses
+    recovers = True  # another mount over this one would multiply the attempts
 
     def _set_up(self, policy: Policy | None, rules: Any) -> None:
         if policy is not None and not isinstance(policy, Policy):

@@ -32,6 +32,8 @@ class Policy:
             server reads its own writes at once, None when absence is never proof.
         confirm_missing: confirm a 404 or 410 by one fresh read in a named task.
         key: where an idempotency key goes on POST and PATCH.
+        allow_inner_retries: let a layer below send again by itself. What it sends is not seen, and
+            its resends of writes have no evidence.
 
     Raises:
         ValueError: a value is out of range; the text names the field.
@@ -45,6 +47,7 @@ class Policy:
     settle: float | None = 2.0
     confirm_missing: bool = True
     key: Key = field(default_factory=Key.header)
+    allow_inner_retries: bool = False
 
     def __post_init__(self) -> None:
         _whole("attempts", self.attempts, least=1)
@@ -60,8 +63,9 @@ class Policy:
             raise ValueError("backoff=(): must hold at least one wait, such as (1.0,)")
         for wait in self.backoff:
             _seconds("backoff", wait)
-        if not isinstance(self.confirm_missing, bool):
-            raise ValueError(f"confirm_missing={self.confirm_missing!r}: must be True or False")
+        for name in ("confirm_missing", "allow_inner_retries"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be True or False")
         if not isinstance(self.key, Key):
             raise ValueError(f"key={self.key!r}: must be Key.header(...) or Key.none()")
 

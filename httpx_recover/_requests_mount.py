@@ -163,7 +163,7 @@ class RequestsMount(Mount):
         """Take urllib3's own retries away: it cannot tell what may be sent again."""
         adapter = self.adapter
         retries = getattr(adapter, "max_retries", None)
-        if retries is None or type(retries) is Never:
+        if retries is None or type(retries) is Never or self.policy.allow_inner_retries:
             return
         adapter.max_retries = Never(0, read=False)
         if any(getattr(retries, name, None) for name in _COUNTS):

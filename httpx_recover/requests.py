@@ -22,6 +22,7 @@ from requests.adapters import (
 )
 from urllib3.util import Retry
 
+from httpx_recover._layers import refuse_retries
 from httpx_recover._policy import Policy, Rule
 from httpx_recover._requests_mount import RequestsMount
 from httpx_recover._requests_phase import watch, watch_proxies
@@ -86,6 +87,8 @@ class OverAdapter(RequestsMount, BaseAdapter):
     """Recovers what another adapter sends; in all else it is that adapter."""
 
     def __init__(self, inner: Any, *, policy: Policy | None, rules: Iterable[Rule]) -> None:
+        if not getattr(policy, "allow_inner_retries", False):
+            refuse_retries(inner, "adapter")
         vars(self)["inner"] = inner
         vars(self)["has_own_timeout"] = type(inner).send is not HTTPAdapter.send
         if hasattr(inner, "proxy_manager_for"):

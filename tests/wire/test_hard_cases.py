@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -258,7 +259,8 @@ def test_a_mount_over_a_mount_raises_the_clients_error() -> None:
 
     for rules in ([], [Rule("POST /x", verify=lambda read, sent: Verdict.LANDED)]):
         inner = RecoverTransport(httpx.MockTransport(fail), policy=POLICY)
-        outer = RecoverTransport(inner, policy=POLICY, rules=rules)
+        policy = replace(POLICY, allow_inner_retries=True)
+        outer = RecoverTransport(inner, policy=policy, rules=rules)
         with httpx.Client(transport=outer) as client, pytest.raises(httpx.ReadTimeout) as raised:
             client.post(URL + f"?{len(rules)}", json=1)
         assert outcome(raised.value) is not None
