@@ -297,6 +297,26 @@ class Call:
         """A resend followed an absence: has the first one landed after all?"""
         return self.rebuilt and self.rights.counts and self._may_ask(now)
 
+    def torn(self, now: float, stop: str, *, resumable: bool = False) -> Step:
+        """The body of an answer that was handed over is cut while its caller reads it.
+
+        `resumable` says that the rest of it can be asked for, which is a resend of the read.
+        """
+        action, last = self.action, self.last
+        assert last is not None, "an answer without a send"
+        if action.state != DONE or last.status is None:
+            return Stop("error")  # nothing was claimed of it
+        last.phase = "body cut"
+        if not self.rights.safe:
+            if last.status < 300:
+                self._landed_unseen(last.status)
+            return Stop("error")
+        last.failure, last.applied = FailureClass.TRANSIENT, Applied.NO
+        if resumable:
+            action.state = OPEN
+            return self._unprocessed(now, FailureClass.TRANSIENT, None, "the rest of it")
+        return self._give_up(stop)
+
     # ------------------------------------------------------------------ rule 3: unprocessed
 
     def _unprocessed(

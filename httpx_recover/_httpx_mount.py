@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import weakref
+from functools import partial
 from typing import Any
 
 from httpx_recover import _drive, _httpx_wire
+from httpx_recover._flow import Flow
 from httpx_recover._fork import watch_forks
 from httpx_recover._httpx_async import AsyncPort
 from httpx_recover._httpx_io import aread_body, read_body
+from httpx_recover._httpx_stream import body_class
 from httpx_recover._httpx_sync import SyncPort
 from httpx_recover._httpx_wire import is_small
 from httpx_recover._layers import refuse_retries
@@ -51,6 +54,12 @@ class HttpxMount(Mount):
         port = self.port(self, request, plan, scope)
         port.open_late()
         return port
+
+    def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
+        """Note what becomes of a body that the caller reads."""
+        if type(response.stream).__name__ not in ("ByteStream", "KeptStream"):
+            flow = Flow(make_port, response, resumes=resumes)
+            response.stream = body_class(self.lib)(response.stream, flow)
 
 
 class SyncMount(HttpxMount):
@@ -95,8 +104,9 @@ class SyncMount(HttpxMount):
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:
             response.extensions["recovery"] = Outcome(request, status, safe)
-            if task is not None:
-                self.succeeded(request, status, task)
+            if task is not None or plan.resumes:
+                late = partial(self.late, request, plan, scope)
+                self.hand_over(request, plan, scope, response, late)
             return response
         port = self.late(request, plan, scope)
         return _drive.run(port, port.received(response, torn))
@@ -152,8 +162,9 @@ class AsyncMount(HttpxMount):
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:
             response.extensions["recovery"] = Outcome(request, status, safe)
-            if task is not None:
-                self.succeeded(request, status, task)
+            if task is not None or plan.resumes:
+                late = partial(self.late, request, plan, scope)
+                self.hand_over(request, plan, scope, response, late)
             return response
         port = self.late(request, plan, scope)
         return await _drive.arun(port, port.received(response, torn))

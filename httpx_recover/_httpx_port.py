@@ -32,3 +32,7 @@ class HttpxPort(BasePort):
         del request.headers["authorization"]
         request.extensions["recover"] = False
         return client
+
+    def beside(self, request: Any) -> Any:
+        """A port for another request of the same call."""
+        return type(self)(self.mount, request, self.plan, self.scope)

@@ -226,6 +226,17 @@ def read_request(request: Any, key: str | None, url: Any, params: Any, headers: 
     return read
 
 
+def with_headers(request: Any, headers: dict[str, str]) -> Any:
+    """The same GET with more headers; None when it has a body."""
+    if body_of(request) != b"":
+        return None
+    again = type(request)(
+        "GET", request.url, headers=request.headers, extensions=dict(request.extensions)
+    )
+    again.headers.update(headers)
+    return again
+
+
 def location_of(request: Any, response: Any) -> Any:
     """The URL that a redirect points to, or None."""
     location = response.headers.get("location")
@@ -312,6 +323,12 @@ def too_long(lib: Any) -> BaseException:
 def too_late(lib: Any) -> BaseException:
     """The client's own error for what still comes when recovery has to be over."""
     error: BaseException = lib.ReadTimeout("the deadline of the task has passed")
+    return error
+
+
+def cut_error(lib: Any, text: str, request: Any) -> BaseException:
+    """The client's own error for a body that is not whole."""
+    error: BaseException = lib.RemoteProtocolError(text, request=request)
     return error
 
 

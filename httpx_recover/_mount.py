@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from httpx_recover import _drive
 from httpx_recover._plan import Plan, Route, make_plan, make_routes
 from httpx_recover._policy import Policy, Rule
 from httpx_recover._task import Scope, Success, Task, logger
@@ -106,9 +107,34 @@ class Mount:
                 self._matched.add(index)
                 logger.warning("the rule for %r has matched no request so far", route.rule.match)
 
-    def succeeded(self, request: Any, status: int, task: Task) -> None:
+    def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
+        """Note what becomes of a body that the caller reads."""
+        raise NotImplementedError
+
+    def hand_over(
+        self, request: Any, plan: Plan, scope: Scope | None, response: Any, late: Any
+    ) -> None:
+        """A call that succeeded at once, in a named task or with a body that may be resumed.
+
+        `late` makes its port, should anything happen to its body.
+        """
+        task = None if scope is None else scope.task
+        status = response.status_code
+        success = None if task is None else self.succeeded(request, status, task)
+
+        def make_port() -> Any:
+            port = late()
+            port.call.answered(_drive.clock.now(), status)
+            if task is not None and success is not None:
+                task.drop(success)
+            return port
+
+        self.follow(response, make_port, resumes=plan.resumes)
+
+    def succeeded(self, request: Any, status: int, task: Task) -> Success:
         """A read has succeeded at once in a named task."""
         success = Success(request.method, request.url, status)
         task.add(success)
         if task.troubled or task.parent is not None:
             task.mend(success, lambda: self.wire.print_of(request))
+        return success

@@ -49,7 +49,13 @@ class Plan(NamedTuple):
     identity: tuple[str, ...]
     traced: bool  # is the phase worth its price: a resend would need proof
     light: bool  # nothing to prepare: a success needs no record
+    resumes: bool  # may a download go on where it was cut
+    body: Callable[[], Any] | None  # makes the body anew for a resend
     odd: frozenset[int]  # statuses below 400 that are not simply a success
+
+    def is_followed(self, task: Any) -> bool:
+        """Does it matter what becomes of a body that the caller reads?"""
+        return task is not None or self.resumes or not self.rights.safe
 
 
 def make_plan(method: str, policy: Policy, *layers: Mapping[str, Any]) -> Plan:
@@ -74,6 +80,8 @@ def make_plan(method: str, policy: Policy, *layers: Mapping[str, Any]) -> Plan:
         said.get("identity", ()),
         traced,
         light,
+        policy.resume_reads and method == "GET" and rights.safe,
+        said.get("body"),
         odd,
     )
 

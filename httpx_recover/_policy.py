@@ -32,6 +32,9 @@ class Policy:
             server reads its own writes at once, None when absence is never proof.
         confirm_missing: confirm a 404 or 410 by one fresh read in a named task.
         key: where an idempotency key goes on POST and PATCH.
+        resume_reads: go on with a download that is cut where it was cut, when its entity tag shows
+            that it is the same version still (RFC 9110 sections 13.1.5 and 14). Each time is a send
+            of the read, and counts as one.
         allow_inner_retries: let a layer below send again by itself. What it sends is not seen, and
             its resends of writes have no evidence.
 
@@ -47,6 +50,7 @@ class Policy:
     settle: float | None = 2.0
     confirm_missing: bool = True
     key: Key = field(default_factory=Key.header)
+    resume_reads: bool = False
     allow_inner_retries: bool = False
 
     def __post_init__(self) -> None:
@@ -63,7 +67,7 @@ class Policy:
             raise ValueError("backoff=(): must hold at least one wait, such as (1.0,)")
         for wait in self.backoff:
             _seconds("backoff", wait)
-        for name in ("confirm_missing", "allow_inner_retries"):
+        for name in ("confirm_missing", "resume_reads", "allow_inner_retries"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be True or False")
         if not isinstance(self.key, Key):

@@ -73,6 +73,7 @@ class BasePort:
 
     wire: Any  # the module that knows this client library's requests and responses
     own_read_timeout: Any  # in seconds, or None
+    beside: Any  # a port for another request of the same call
 
     def __init__(self, mount: Any, request: Any, plan: Plan, scope: Scope | None) -> None:
         self.mount = mount
@@ -98,6 +99,7 @@ class BasePort:
     whole = False  # read every body whole: a verifier wants to look into it
     other_key = False  # the caller's key on a repeat is not the action's
     out = False  # counted as on its way, for equal calls that verify
+    follows = True  # note what becomes of a body that the caller reads
     guest = False  # not ours to settle: another call is at work on the action
 
     # ------------------------------------------------------------------ opening
@@ -474,7 +476,7 @@ class BasePort:
     def finish(self, step: Stop) -> Any:
         """Hand the caller what recovery ended with, or raise it."""
         if not self.guest:
-            self._settle()
+            self.settle()
         give = step.give
         if give == "earlier":
             self.response, self.error = self.kept or (self.response, self.error)
@@ -487,7 +489,7 @@ class BasePort:
             return self._marked(self.response)
         if give == "error":
             assert self.error is not None
-            raise self._blamed(self.error)
+            raise self.blamed(self.error)
         raise self._unknown(refused=give == "refused") from self.error
 
     def abandon(self, exc: BaseException, response: Any = None) -> None:
@@ -498,10 +500,40 @@ class BasePort:
         status = None if self.response is None else self.response.status_code
         call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent, status=status)
         self.came_back(Stop("error"))
-        self._settle()
+        self.settle()
 
-    def _settle(self) -> None:
-        """The ledger's last word on this call."""
+    def torn(self, stop: str, *, resumable: bool) -> Step:
+        """The body of the answer is cut while the caller reads it; see `_flow`."""
+        action = self.action
+        self._look_up()
+        before = action.state, action.lost_answer
+        step = self.call.torn(_drive.clock.now(), stop, resumable=resumable)
+        if type(step) is Stop and (action.state, action.lost_answer) != before:
+            self.settle()
+        return step
+
+    @property
+    def told(self) -> Outcome:
+        """How it ended, for whoever asks."""
+        return Outcome(self.action)
+
+    def part(self, headers: dict[str, str]) -> Any:
+        """The port of a request for the rest of an answer; None when there can be none."""
+        request = self.wire.with_headers(self.request, headers)
+        if request is None:
+            return None
+        part = self.beside(request)
+        part.action, part.call, part.rewind = self.action, self.call, self.wire.rewinder(request)
+        part.follows = False
+        return part
+
+    def cut_error(self, text: str) -> BaseException:
+        """The client's own error for a body that is not whole."""
+        error: BaseException = self.wire.cut_error(self.lib, text, self.request)
+        return error
+
+    def settle(self) -> None:
+        """The ledger's last word on this call, so far."""
         action, task = self.action, self.task
         action.busy = False
         if action.safe:
@@ -542,12 +574,14 @@ class BasePort:
             logger.warning("%s", Outcome(self.action))
 
     def _marked(self, response: Any) -> Any:
-        self.wire.attach(response, Outcome(self.action))
+        self.wire.attach(response, self.told)
         if self.error is not None:  # which cut its body, and is raised when the body is read
-            self._blamed(self.error)
+            self.blamed(self.error)
+        elif self.follows and self.plan.is_followed(self.task):
+            self.mount.follow(response, lambda: self, resumes=self.plan.resumes)
         return response
 
-    def _blamed(self, error: BaseException) -> BaseException:
+    def blamed(self, error: BaseException) -> BaseException:
         with suppress(AttributeError, TypeError):  # an exception may refuse new attributes
             error.recovery = Outcome(self.action)  # type: ignore[attr-defined] # for outcome()
         return error
@@ -561,8 +595,8 @@ class BasePort:
         if self.response is not None:
             return self._marked(self.response)
         if self.error is not None:
-            raise self._blamed(self.error)
-        raise self._blamed(self._lost_error("it is done, but there is no answer to hand over"))
+            raise self.blamed(self.error)
+        raise self.blamed(self._lost_error("it is done, but there is no answer to hand over"))
 
     def _lost_error(self, text: str) -> BaseException:
         common = self.wire.common_error(self.lib)

@@ -6,6 +6,7 @@ A call that succeeds at once builds no record, as under httpx.
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import requests.exceptions
@@ -13,15 +14,17 @@ from urllib3.util import Retry
 
 from httpx_recover import _drive, _requests_wire
 from httpx_recover._evidence import Phase
+from httpx_recover._flow import Flow
 from httpx_recover._ledger import Outcome
 from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
 from httpx_recover._plan import Plan
 from httpx_recover._policy import Policy, Rule, check_colour
 from httpx_recover._port import NoRead
-from httpx_recover._requests_io import read_body
+from httpx_recover._requests_io import KeptRaw, read_body
 from httpx_recover._requests_phase import begin, end, watch
 from httpx_recover._requests_port import RequestsPort
+from httpx_recover._requests_stream import splice, watch_content
 from httpx_recover._requests_wire import Hooks, Sending, in_memory
 from httpx_recover._table import EARLY
 from httpx_recover._task import SCOPE, Scope, logger
@@ -95,8 +98,9 @@ class RequestsMount(Mount):
         status = response.status_code
         if torn is None and status < 400 and status not in plan.odd:
             self.wire.attach(response, Outcome(request, status, safe))
-            if task is not None:
-                self.succeeded(request, status, task)
+            if task is not None or plan.resumes:
+                late = partial(self.late, request, plan, scope, sending, phase)
+                self.hand_over(request, plan, scope, response, late)
             return response
         port = self.late(request, plan, scope, sending, phase)
         return _drive.run(port, port.received(response, torn))
@@ -109,6 +113,15 @@ class RequestsMount(Mount):
         port.phase = phase
         port.open_late()
         return port
+
+    def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
+        """Note what becomes of a body that the caller reads."""
+        if response._content_consumed or isinstance(response.raw, KeptRaw):
+            return
+        flow = Flow(make_port, response, resumes=resumes)
+        if flow.version is not None and flow.version.length is not None:
+            splice(response, flow)
+        watch_content(response, flow)
 
     def below(self, request: Any, sending: Sending, phase: Phase) -> Any:
         """Hand the request down once; `phase` notes how far it gets."""

@@ -27,6 +27,10 @@ class RequestsPort(BlockingPort):
         super().__init__(mount, request, plan, scope)
         self.sending = sending
 
+    def beside(self, request: Any) -> RequestsPort:
+        """A port for another request of the same call."""
+        return RequestsPort(self.mount, request, self.plan, self.scope, self.sending)
+
     def own_read_timeout(self) -> float | None:
         """The call's own read timeout in seconds."""
         return read_timeout(self.sending.timeout)

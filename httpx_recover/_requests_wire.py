@@ -240,6 +240,15 @@ def _with_params(place: str, params: Any) -> str:
     return urlunsplit(parts._replace(query=query))
 
 
+def with_headers(request: Any, headers: dict[str, str]) -> Any:
+    """The same GET with more headers; None when it has a body."""
+    if request.body is not None:
+        return None
+    again = request.copy()
+    again.headers.update(headers)
+    return again
+
+
 def location_of(request: Any, response: Any) -> str | None:
     """The URL that a redirect points to, as requests makes it, or None."""
     location = response.headers.get("location")
@@ -282,4 +291,10 @@ def attach_request(error: BaseException, request: Any) -> None:
 def common_error(lib: Any) -> type[BaseException]:
     """What all failures of the library have in common."""
     error: type[BaseException] = lib.RequestException
+    return error
+
+
+def cut_error(lib: Any, text: str, request: Any) -> BaseException:
+    """The library's own error for a body that is not whole."""
+    error: BaseException = lib.ChunkedEncodingError(text, request=request)
     return error

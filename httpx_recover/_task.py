@@ -237,6 +237,13 @@ class Task:
             self.parent.add(action)
         self.actions.append(action)
 
+    def drop(self, success: Success) -> None:
+        """What seemed to be a success was none: an action has taken its place."""
+        each: Task | None = self
+        while each is not None:
+            each.actions[:] = [other for other in each.actions if other is not success]
+            each = each.parent
+
     def adopt(self, action: Action) -> bool:
         """Put an action into each list that lacks it; True when it is new in this task."""
         if not action.trail:

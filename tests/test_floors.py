@@ -17,12 +17,13 @@ PACKAGE = Path(httpx_recover.__file__).parent
 FLOORS = {
     0: "_words _errors",
     1: "_table _waits _evidence _keys _budget _fingerprint _patterns _targets _template "
-    "_grammar _credentials",
+    "_grammar _credentials _ranges",
     2: "_policy _plan _ledger _call _report verify",
     3: "_memory _outcome _task _block _drive",
-    4: "_layers _fork _bodies _view _port _blocking _mount "
-    "_httpx_wire _httpx_io _httpx_port _httpx_sync _httpx_async _httpx_mount httpx httpx2 "
-    "_requests_wire _requests_io _requests_phase _requests_port _requests_mount requests",
+    4: "_layers _fork _flow _bodies _view _port _blocking _mount "
+    "_httpx_wire _httpx_io _httpx_stream _httpx_port _httpx_sync _httpx_async _httpx_mount "
+    "httpx httpx2 _requests_wire _requests_io _requests_stream _requests_phase _requests_port "
+    "_requests_mount requests",
     5: "_cli _demo _demo._server _demo._book _demo._show __main__",
     6: "__init__",  # the roof: only extras may stand on it
 }
@@ -34,7 +35,10 @@ OUTSIDE = {
     "_httpx_async": {"anyio"},
     "httpx": {"httpx"},
     "httpx2": {"httpx2"},
-    **{f"_requests_{name}": {"requests", "urllib3"} for name in ("wire", "io", "mount", "phase")},
+    **{
+        f"_requests_{name}": {"requests", "urllib3"}
+        for name in ("wire", "io", "stream", "mount", "phase")
+    },
     "requests": {"requests", "urllib3"},
     "_demo": {"httpx"},
     "_demo._book": {"httpx", "tenacity"},
