@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import httpx
@@ -47,8 +48,7 @@ def run_calls(
     if colour == "sync":
         mount = mounts.RecoverTransport(policy=policy, rules=rules)
         with library.Client(transport=mount, timeout=timeout, trust_env=False) as client:
-            with ThreadPoolExecutor(len(calls)) as pool:
-                return list(pool.map(lambda call: _one(client, call, around), calls))
+            return _in_threads(client, calls, around)
     mount = mounts.AsyncRecoverTransport(policy=policy, rules=rules)
 
     async def main() -> list[Any]:
@@ -86,8 +86,14 @@ def _on_requests(
     with Session(timeout) as session:
         calls = [(method, url, _named(arguments)) for method, url, arguments in calls]
         session.mount("http://", mount)
-        with ThreadPoolExecutor(len(calls)) as pool:
-            return list(pool.map(lambda call: _one(session, call, around), calls))
+        return _in_threads(session, calls, around)
+
+
+def _in_threads(client: Any, calls: Sequence[Call], around: Callable[[], Any] | None) -> list[Any]:
+    """The calls side by side, each in a thread that is in the task its caller is in."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        made = [pool.submit(copy_context().run, _one, client, call, around) for call in calls]
+        return [each.result() for each in made]
 
 
 def _named(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -306,6 +306,21 @@ def test_raw_reads_of_requests_go_on(store: Store) -> None:
         assert again.raw.closed
 
 
+def test_a_callers_stop_while_reading_is_recorded(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*args: Any, **kwargs: Any) -> bytes:
+        raise KeyboardInterrupt
+
+    with task("t") as t, Session(2) as session:
+        session.mount("http://", RecoverAdapter(policy=RESUMING))
+        with session.get(store.url, stream=True) as response:
+            monkeypatch.setattr(response.raw._fp.raw, "read", stop)
+            with pytest.raises(KeyboardInterrupt):
+                response.raw.read(10)
+    assert t.report().failed[0].endswith(" transient 200 after 1 send stopped by cancelled")
+
+
 def test_a_callers_stop_while_waiting_for_the_rest_is_recorded(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
