@@ -67,6 +67,11 @@ class SyncMount(HttpxMount):
 
     port = SyncPort
 
+    @property
+    def stream_kind(self) -> Any:
+        """What a body must be to be sent."""
+        return self.lib.SyncByteStream
+
     def _check(self, verify: Any) -> None:
         check_colour(verify)
 
@@ -127,6 +132,11 @@ class AsyncMount(HttpxMount):
     """A transport that recovers, for async clients."""
 
     port = AsyncPort
+
+    @property
+    def stream_kind(self) -> Any:
+        """What a body must be to be sent."""
+        return self.lib.AsyncByteStream
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send the request, and recover it when it fails half-way."""

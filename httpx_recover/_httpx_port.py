@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from httpx_recover import _httpx_wire
@@ -36,3 +37,11 @@ class HttpxPort(BasePort):
     def beside(self, request: Any) -> Any:
         """A port for another request of the same call."""
         return type(self)(self.mount, request, self.plan, self.scope)
+
+    def renew(self, make: Callable[[], Any]) -> None:
+        """Give the request the body that `make` makes."""
+        body = make()
+        stream = type(self.request)("POST", self.request.url, content=body).stream
+        if not isinstance(stream, self.mount.stream_kind):
+            raise TypeError(f"body= gave a {type(body).__name__}, which this client cannot send")
+        self.request.stream = stream

@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     traced: bool  # is the phase worth its price: a resend would need proof
     light: bool  # nothing to prepare: a success needs no record
     resumes: bool  # may a download go on where it was cut
-    body: Callable[[], Any] | None  # makes the body anew for a resend
+    body: Any  # what makes the body anew for a resend, None when nothing was said
     odd: frozenset[int]  # statuses below 400 that are not simply a success
 
     def is_followed(self, task: Any) -> bool:

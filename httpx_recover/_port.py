@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -73,6 +74,7 @@ class BasePort:
 
     wire: Any  # the module that knows this client library's requests and responses
     own_read_timeout: Any  # in seconds, or None
+    renew: Any  # give the request the body that a function makes
     beside: Any  # a port for another request of the same call
 
     def __init__(self, mount: Any, request: Any, plan: Plan, scope: Scope | None) -> None:
@@ -109,6 +111,8 @@ class BasePort:
         request, plan = self.request, self.plan
         self.rewind = self.wire.rewinder(request)
         self.action = self._find_action()
+        if self.rewind is None and plan.body is not None:
+            self._take_body(plan.body)
         if not plan.rights.safe:
             self._attach_key()
         if self.task is not None and self.task.adopt(self.action):
@@ -120,6 +124,19 @@ class BasePort:
             self.guest = True
             return Stop("refused")
         return self.call.begin(_drive.clock.now())
+
+    def _take_body(self, factory: Any) -> None:
+        """A body that can be read once is made anew, before each send but the first."""
+        again = self.mark is not None and self.mark.action is factory.action
+        if not again and factory.action not in (None, self.action):
+            raise ValueError(
+                "call(body=...): a second action in the block, whose body can be read only once; "
+                "the function is for one, so give each its own block"
+            )
+        factory.action = self.action
+        self.rewind = partial(self.renew, factory.make)
+        if again:  # an auth flow or a redirect sends what was read already
+            self.rewind()
 
     def open_late(self) -> None:
         """Make the record after the first send: it has failed, so there is something to decide."""
@@ -570,7 +587,8 @@ class BasePort:
             self.task.arm(self.action)
 
     def _log(self) -> None:
-        if self.task is None and self.action.state != DONE:
+        # A redirect is no bad end: whoever follows it says how it went.
+        if self.task is None and self.action.state != DONE and self.action.failure != "ok":
             logger.warning("%s", Outcome(self.action))
 
     def _marked(self, response: Any) -> Any:

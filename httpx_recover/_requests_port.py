@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -30,6 +31,10 @@ class RequestsPort(BlockingPort):
     def beside(self, request: Any) -> RequestsPort:
         """A port for another request of the same call."""
         return RequestsPort(self.mount, request, self.plan, self.scope, self.sending)
+
+    def renew(self, make: Callable[[], Any]) -> None:
+        """Give the request the body that `make` makes."""
+        self.request.body = make()
 
     def own_read_timeout(self) -> float | None:
         """The call's own read timeout in seconds."""
