@@ -75,7 +75,10 @@ RUNNING = {title: blocks for title, blocks in sections(readme()).items() if prog
 
 
 class OrderBook(FaultServer):
-    """Keeps orders, invoices and charges; `/flaky` fails at first, `/cut` books and hangs up."""
+    """Keeps orders, invoices and charges; `/flaky` fails at first, `/cut` books and hangs up.
+
+    `/export` is a download that is cut.
+    """
 
     def __post_init__(self) -> None:
         self.orders: dict[str, dict[str, Any]] = {}  # by path
@@ -86,6 +89,8 @@ class OrderBook(FaultServer):
             return respond(connection, 503, {"error": "busy"})
         if seen.path in ("/flaky", "/health"):
             return respond(connection, 200, {"ok": True})
+        if seen.path == "/export":
+            return export(connection, seen)
         answer = getattr(self, f"_{seen.method.lower()}")
         return bool(answer(connection, seen))
 
@@ -116,6 +121,19 @@ class OrderBook(FaultServer):
     def _delete(self, connection: socket.socket, seen: Seen) -> bool:
         known = self.orders.pop(seen.path, None) is not None
         return respond(connection, 200 if known else 404, {"deleted": known})
+
+
+def export(connection: socket.socket, seen: Seen) -> bool:
+    """A million bytes, of which the first answer holds half; a range of them is the rest."""
+    wanted = re.fullmatch(r"bytes=(\d+)-", seen.headers.get("range", ""))
+    start = int(wanted[1]) if wanted else 0
+    head = f'ETag: "e-1"\r\nContent-Length: {1_000_000 - start}\r\n'
+    if wanted:
+        head += f"Content-Range: bytes {start}-999999/1000000\r\n"
+    sent = 1_000_000 - start if wanted else 500_000
+    connection.sendall(f"HTTP/1.1 {206 if wanted else 200} X\r\n{head}\r\n".encode())
+    connection.sendall(b"x" * sent)
+    return False
 
 
 class FastClock(_drive.Clock):

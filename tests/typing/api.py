@@ -36,6 +36,7 @@ from httpx_recover import httpx2 as on_httpx2
 # ------------------------------------------------------------------ what is declared
 
 policy = Policy(attempts=2, backoff=(1.0,), settle=None, key=Key.header("X-Key", quoted=True))
+Policy(resume_reads=True, allow_inner_retries=True)
 assert_type(policy.with_limits({"deadline": 30}), Policy)
 assert_type(policy.settle, float | None)
 assert_type(policy.key, Key)
@@ -97,6 +98,8 @@ with task("t", policy=policy, deadline=30) as t:
         response = sync.post("/orders")
     with call(key=Key.header("X-Key"), safe=False, idempotent=True):
         sync.put("/orders/1", extensions={"recover": Rule(attempts=1)})
+    with call(body=lambda: b"made anew"):
+        sync.post("/orders", content=iter([b"once"]))
     t.resolve(response, Verdict.LANDED)
     resolve(response, Verdict.ABSENT)
 
