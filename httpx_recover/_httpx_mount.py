@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from functools import partial
 from typing import Any
 
 from httpx_recover import _drive, _httpx_wire
@@ -55,11 +54,14 @@ class HttpxMount(Mount):
         port.open_late()
         return port
 
+    def is_streaming(self, response: Any) -> bool:
+        """Is its body still to be read by the caller?"""
+        return type(response.stream).__name__ not in ("ByteStream", "KeptStream")
+
     def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
         """Note what becomes of a body that the caller reads."""
-        if type(response.stream).__name__ not in ("ByteStream", "KeptStream"):
-            flow = Flow(make_port, response, resumes=resumes)
-            response.stream = body_class(self.lib)(response.stream, flow)
+        flow = Flow(make_port, response, resumes=resumes)
+        response.stream = body_class(self.lib)(response.stream, flow)
 
 
 class SyncMount(HttpxMount):
@@ -110,8 +112,7 @@ class SyncMount(HttpxMount):
         if torn is None and status < 400 and status not in plan.odd:
             response.extensions["recovery"] = Outcome(request, status, safe)
             if task is not None or plan.resumes:
-                late = partial(self.late, request, plan, scope)
-                self.hand_over(request, plan, scope, response, late)
+                self.hand_over(response, request, plan, scope)
             return response
         port = self.late(request, plan, scope)
         return _drive.run(port, port.received(response, torn))
@@ -173,8 +174,7 @@ class AsyncMount(HttpxMount):
         if torn is None and status < 400 and status not in plan.odd:
             response.extensions["recovery"] = Outcome(request, status, safe)
             if task is not None or plan.resumes:
-                late = partial(self.late, request, plan, scope)
-                self.hand_over(request, plan, scope, response, late)
+                self.hand_over(response, request, plan, scope)
             return response
         port = self.late(request, plan, scope)
         return await _drive.arun(port, port.received(response, torn))

@@ -107,23 +107,22 @@ class Mount:
                 self._matched.add(index)
                 logger.warning("the rule for %r has matched no request so far", route.rule.match)
 
-    def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
-        """Note what becomes of a body that the caller reads."""
-        raise NotImplementedError
+    is_streaming: Any  # is a response's body still to be read by its caller
+    late: Any  # the port of a call whose first send is over
+    follow: Any  # note what becomes of a body that the caller reads
 
     def hand_over(
-        self, request: Any, plan: Plan, scope: Scope | None, response: Any, late: Any
+        self, response: Any, request: Any, plan: Plan, scope: Scope | None, *sending: Any
     ) -> None:
-        """A call that succeeded at once, in a named task or with a body that may be resumed.
-
-        `late` makes its port, should anything happen to its body.
-        """
+        """A call that succeeded at once, in a named task or with a body that may be resumed."""
         task = None if scope is None else scope.task
         status = response.status_code
         success = None if task is None else self.succeeded(request, status, task)
+        if not self.is_streaming(response):
+            return
 
         def make_port() -> Any:
-            port = late()
+            port = self.late(request, plan, scope, *sending)
             port.call.answered(_drive.clock.now(), status)
             if task is not None and success is not None:
                 task.drop(success)

@@ -53,10 +53,6 @@ class Plan(NamedTuple):
     body: Any  # what makes the body anew for a resend, None when nothing was said
     odd: frozenset[int]  # statuses below 400 that are not simply a success
 
-    def is_followed(self, task: Any) -> bool:
-        """Does it matter what becomes of a body that the caller reads?"""
-        return task is not None or self.resumes or not self.rights.safe
-
 
 def make_plan(method: str, policy: Policy, *layers: Mapping[str, Any]) -> Plan:
     """Merge what was said about a request; later layers are stronger."""

@@ -595,7 +595,9 @@ class BasePort:
         self.wire.attach(response, self.told)
         if self.error is not None:  # which cut its body, and is raised when the body is read
             self.blamed(self.error)
-        elif self.follows and self.plan.is_followed(self.task):
+        elif (
+            self.follows and self.plan.is_followed(self.task) and self.mount.is_streaming(response)
+        ):
             self.mount.follow(response, lambda: self, resumes=self.plan.resumes)
         return response
 

@@ -6,7 +6,6 @@ A call that succeeds at once builds no record, as under httpx.
 from __future__ import annotations
 
 import os
-from functools import partial
 from typing import Any
 
 import requests.exceptions
@@ -99,8 +98,7 @@ class RequestsMount(Mount):
         if torn is None and status < 400 and status not in plan.odd:
             self.wire.attach(response, Outcome(request, status, safe))
             if task is not None or plan.resumes:
-                late = partial(self.late, request, plan, scope, sending, phase)
-                self.hand_over(request, plan, scope, response, late)
+                self.hand_over(response, request, plan, scope, sending, phase)
             return response
         port = self.late(request, plan, scope, sending, phase)
         return _drive.run(port, port.received(response, torn))
@@ -114,10 +112,12 @@ class RequestsMount(Mount):
         port.open_late()
         return port
 
+    def is_streaming(self, response: Any) -> bool:
+        """Is its body still to be read by the caller?"""
+        return not response._content_consumed and not isinstance(response.raw, KeptRaw)
+
     def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
         """Note what becomes of a body that the caller reads."""
-        if response._content_consumed or isinstance(response.raw, KeptRaw):
-            return
         flow = Flow(make_port, response, resumes=resumes)
         if flow.version is not None and flow.version.length is not None:
             splice(response, flow)
