@@ -29,6 +29,8 @@ from _machine import machine
 from httpx_recover import Key, Policy, task
 from httpx_recover import httpx as on_httpx
 from httpx_recover import httpx2 as on_httpx2
+from httpx_recover._evidence import Phase
+from httpx_recover._httpx_wire import atracer, tracer
 
 on_requests: Any = None
 if find_spec("requests"):
@@ -129,6 +131,18 @@ def stamina_of(send: Send) -> Send | None:
     return stamina.retry(on=httpx.HTTPError, attempts=3)(send)
 
 
+def traced(send: Send, colour: str) -> Send:
+    """A client's own `send`, with the trace callback of a write."""
+
+    def listen(request: Any) -> Any:
+        phase = Phase()
+        callback = tracer(phase, None) if colour == "sync" else atracer(phase, None)
+        request.extensions["trace"] = callback
+        return send(request)
+
+    return listen
+
+
 def timed(send: Send, requests: list[Any]) -> float:
     begin = time.perf_counter_ns()
     for request in requests:
@@ -181,6 +195,9 @@ def rows_on_loopback(colour: str, clients: list[Any]) -> dict[tuple[str, str, st
     for case in CASES:
         rows["httpx", case, "bare"] = client(below())
         rows["httpx", case, "httpx_recover"] = client(ours(httpx, below(), colour, case))
+    # What the phase trace costs by itself. Only writes are traced: the row of GET is what is saved.
+    for case in ("GET", "POST without key"):
+        rows["httpx", case, "phase trace"] = traced(client(below()), colour)
     for peer, transport in peers(below(), colour).items():
         rows["httpx", "GET", peer] = client(transport)
     wrapped = stamina_of(client(below()))

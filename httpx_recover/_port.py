@@ -595,11 +595,14 @@ class BasePort:
         self.wire.attach(response, self.told)
         if self.error is not None:  # which cut its body, and is raised when the body is read
             self.blamed(self.error)
-        elif (
-            self.follows and self.plan.is_followed(self.task) and self.mount.is_streaming(response)
-        ):
+        elif self._is_followed() and self.mount.is_streaming(response):
             self.mount.follow(response, lambda: self, resumes=self.plan.resumes)
         return response
+
+    def _is_followed(self) -> bool:
+        """Does it matter what becomes of a body that the caller reads?"""
+        plan = self.plan
+        return self.follows and (self.task is not None or plan.resumes or not plan.rights.safe)
 
     def blamed(self, error: BaseException) -> BaseException:
         with suppress(AttributeError, TypeError):  # an exception may refuse new attributes
