@@ -41,7 +41,7 @@ class Version(NamedTuple):
             and first <= last
             and told in (None, length)
             and (length is None or last == length - 1)
-            and header("etag") in (None, self.tag)
+            and header("etag") == self.tag  # RFC 9110 section 15.3.7: a 206 has it too
             and _coding(header) == self.coding
         )
 
