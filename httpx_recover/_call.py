@@ -32,7 +32,7 @@ from httpx_recover._keys import outlasts
 from httpx_recover._ledger import DONE, FAILED, OPEN, UNKNOWN, Action, Attempt
 from httpx_recover._plan import Rights
 from httpx_recover._policy import Policy
-from httpx_recover._table import EARLY, classify
+from httpx_recover._table import EARLY, ELSEWHERE, classify
 from httpx_recover._words import Applied, Ask, FailureClass, Note, Send, Step, Stop, Verdict, Wait
 
 _BY_ABSENCE = "absent by "
@@ -40,7 +40,6 @@ LEAST = 1.0  # seconds of its own timeout without which no write is sent again
 
 _SETTLED = frozenset({FailureClass.BAD_INPUT, FailureClass.AUTH, FailureClass.QUOTA})
 _UNPROCESSED = frozenset({FailureClass.TRANSIENT, FailureClass.RATE_LIMIT})
-_ELSEWHERE = frozenset({"301", "302", "307", "308"})  # the write itself is asked for elsewhere
 _CLASH = frozenset({FailureClass.CONFLICT, FailureClass.IN_PROGRESS})
 _REFUSED = _SETTLED | _CLASH | {FailureClass.NOT_FOUND}
 _NO_ANSWER = EARLY | {408, *range(500, 600)}  # whatever class a rule gives them
@@ -245,7 +244,7 @@ class Call:
     def _succeeded(self, now: float) -> Step:
         assert self.last is not None
         status = self.last.cause or ""
-        if status in _ELSEWHERE and not self.rights.safe:
+        if self.last.status in ELSEWHERE and not self.rights.safe:
             if not (self.unresolved or self.action.lost_answer):  # else it stays what it was
                 self.action.ended(UNKNOWN, FailureClass.OK, Applied.UNKNOWN, status, None)
             return Stop("response")

@@ -11,7 +11,7 @@ from httpx_recover._credentials import is_bound
 from httpx_recover._evidence import Phase
 from httpx_recover._httpx_io import aread_body, ashelve
 from httpx_recover._httpx_port import HttpxPort
-from httpx_recover._httpx_wire import Cut, atracer, is_small, put_back, too_late
+from httpx_recover._httpx_wire import Cut, atracer, is_small, put_back, too_late, untrace
 from httpx_recover._policy import is_async
 from httpx_recover._task import outside_block
 from httpx_recover._view import HOPS
@@ -61,7 +61,7 @@ class AsyncPort(HttpxPort):
             return await self.within(left)
         finally:
             cut.restore()
-            self.untrace(own)
+            untrace(self.request, self.plan, own)
 
     async def within(self, left: float | None) -> tuple[Any, BaseException | None]:
         """One attempt with its body; a resend is bounded as a whole by what the deadline leaves."""

@@ -11,14 +11,16 @@ import weakref
 from typing import Any
 
 from httpx_recover import _drive, _httpx_wire
+from httpx_recover._evidence import Phase
 from httpx_recover._flow import Flow
 from httpx_recover._fork import watch_forks
 from httpx_recover._httpx_async import AsyncPort
 from httpx_recover._httpx_io import aread_body, read_body
 from httpx_recover._httpx_stream import body_class
 from httpx_recover._httpx_sync import SyncPort
-from httpx_recover._httpx_wire import is_small
+from httpx_recover._httpx_wire import atracer, is_small, tracer, untrace
 from httpx_recover._layers import refuse_retries
+from httpx_recover._lean import Lean
 from httpx_recover._ledger import Outcome
 from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
@@ -36,6 +38,7 @@ class HttpxMount(Mount):
 
     wire = _httpx_wire
     port: Any
+    trace: Any  # makes a trace callback
     inner: Any  # the transport that the request is handed down to
 
     def set_up(self, inner: Any, real: Any, policy: Policy | None, rules: Any) -> None:
@@ -54,6 +57,14 @@ class HttpxMount(Mount):
         port.open_late()
         return port
 
+    def prepare_write(self, request: Any, plan: Plan, own: Any) -> Lean:
+        """Give a write its key and its trace."""
+        if not plan.traced:
+            return Lean(self, request, plan, None)
+        phase = Phase()
+        request.extensions["trace"] = self.trace(phase, own)
+        return Lean(self, request, plan, phase)
+
     def is_streaming(self, response: Any) -> bool:
         """Is its body still to be read by the caller?"""
         return type(response.stream).__name__ not in ("ByteStream", "KeptStream")
@@ -68,6 +79,7 @@ class SyncMount(HttpxMount):
     """A transport that recovers, for sync clients."""
 
     port = SyncPort
+    trace = staticmethod(tracer)
 
     @property
     def stream_kind(self) -> Any:
@@ -88,8 +100,10 @@ class SyncMount(HttpxMount):
         else:
             plan = self._plans.get(request.method) or self.plain_plan(request.method)
         safe, task = plan.rights.safe, None if scope is None else scope.task
-        heavy = not plan.light or type(request.stream) is not self.memory_stream
-        if heavy or (not safe and (task is not None or MEMORY)):
+        heavy = type(request.stream) is not self.memory_stream
+        if plan.lean and not (heavy or scope is not None or MEMORY or MARK in extensions):
+            return self.send_write(request, plan)
+        if heavy or not plan.light or (not safe and (task is not None or MEMORY)):
             port = SyncPort(self, request, plan, scope)
             return _drive.run(port, port.open())
         if MARK in extensions:
@@ -117,6 +131,31 @@ class SyncMount(HttpxMount):
         port = self.late(request, plan, scope)
         return _drive.run(port, port.received(response, torn))
 
+    def send_write(self, request: Any, plan: Plan) -> Any:
+        """Send a write that needs no record unless it fails; see `_lean`."""
+        own = request.extensions.get("trace")
+        sent = self.prepare_write(request, plan, own)
+        response = torn = None
+        try:
+            try:
+                response = self.inner.handle_request(request)
+                if type(response.stream) is not self.memory_stream and is_small(
+                    response, request.method
+                ):
+                    torn = read_body(response, self.lib)
+            finally:
+                untrace(request, plan, own)
+        except Exception as exc:
+            port = sent.port()
+            return _drive.run(port, port.failed(exc))
+        except BaseException as exc:
+            sent.port().abandon(exc, response)
+            raise
+        if torn is None and sent.is_over(response.status_code):
+            return sent.succeeded(response)
+        port = sent.port()
+        return _drive.run(port, port.received(response, torn))
+
     def close(self) -> None:
         """Close the transport below."""
         self.inner.close()
@@ -133,6 +172,7 @@ class AsyncMount(HttpxMount):
     """A transport that recovers, for async clients."""
 
     port = AsyncPort
+    trace = staticmethod(atracer)
 
     @property
     def stream_kind(self) -> Any:
@@ -150,8 +190,10 @@ class AsyncMount(HttpxMount):
         else:
             plan = self._plans.get(request.method) or self.plain_plan(request.method)
         safe, task = plan.rights.safe, None if scope is None else scope.task
-        heavy = not plan.light or type(request.stream) is not self.memory_stream
-        if heavy or (not safe and (task is not None or MEMORY)):
+        heavy = type(request.stream) is not self.memory_stream
+        if plan.lean and not (heavy or scope is not None or MEMORY or MARK in extensions):
+            return await self.send_write(request, plan)
+        if heavy or not plan.light or (not safe and (task is not None or MEMORY)):
             port = AsyncPort(self, request, plan, scope)
             return await _drive.arun(port, port.open())
         if MARK in extensions:
@@ -177,6 +219,31 @@ class AsyncMount(HttpxMount):
                 self.hand_over(response, request, plan, scope)
             return response
         port = self.late(request, plan, scope)
+        return await _drive.arun(port, port.received(response, torn))
+
+    async def send_write(self, request: Any, plan: Plan) -> Any:
+        """Send a write that needs no record unless it fails; see `_lean`."""
+        own = request.extensions.get("trace")
+        sent = self.prepare_write(request, plan, own)
+        response = torn = None
+        try:
+            try:
+                response = await self.inner.handle_async_request(request)
+                if type(response.stream) is not self.memory_stream and is_small(
+                    response, request.method
+                ):
+                    torn = await aread_body(response, self.lib)
+            finally:
+                untrace(request, plan, own)
+        except Exception as exc:
+            port = sent.port()
+            return await _drive.arun(port, port.failed(exc))
+        except BaseException as exc:
+            sent.port().abandon(exc, response)
+            raise
+        if torn is None and sent.is_over(response.status_code):
+            return sent.succeeded(response)
+        port = sent.port()
         return await _drive.arun(port, port.received(response, torn))
 
     async def aclose(self) -> None:

@@ -18,15 +18,6 @@ class HttpxPort(BasePort):
         """The call's own read timeout in seconds."""
         return _httpx_wire.read_timeout(self.request)
 
-    def untrace(self, own: Any) -> None:
-        """Put the caller's trace callback back."""
-        if not self.plan.traced:
-            return
-        if own is None:
-            del self.request.extensions["trace"]
-        else:
-            self.request.extensions["trace"] = own
-
     def unsigned(self, request: Any) -> Any:
         """The client that is to sign the read, which loses the credentials of the call."""
         client = self.signing_client(request)

@@ -8,7 +8,7 @@ from httpx_recover._blocking import BlockingPort
 from httpx_recover._evidence import Phase
 from httpx_recover._httpx_io import read_body, shelve
 from httpx_recover._httpx_port import HttpxPort
-from httpx_recover._httpx_wire import Cut, is_small, tracer
+from httpx_recover._httpx_wire import Cut, is_small, tracer, untrace
 
 
 class SyncPort(BlockingPort, HttpxPort):
@@ -26,7 +26,7 @@ class SyncPort(BlockingPort, HttpxPort):
             return self.within(left)
         finally:
             cut.restore()
-            self.untrace(own)
+            untrace(self.request, self.plan, own)
 
     def within(self, left: float | None) -> tuple[Any, BaseException | None]:
         """One attempt with its body; its socket timeouts are cut already."""

@@ -200,6 +200,16 @@ def atracer(phase: Phase, own: Any) -> Callable[[str, Any], Any]:
     return trace
 
 
+def untrace(request: Any, plan: Any, own: Any) -> None:
+    """Put the caller's trace callback back."""
+    if not plan.traced:
+        return
+    if own is None:
+        del request.extensions["trace"]
+    else:
+        request.extensions["trace"] = own
+
+
 # ---------------------------------------------------------------------- reads of a verifier
 
 

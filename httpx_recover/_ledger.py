@@ -232,13 +232,16 @@ class Outcome:
         report: the `Report` of this call alone.
     """
 
-    __slots__ = ("_safe", "_source", "_status")
+    __slots__ = ("_key", "_safe", "_source", "_status")
 
-    def __init__(self, source: Any, status: int = 0, safe: bool = True) -> None:
+    def __init__(
+        self, source: Any, status: int = 0, safe: bool = True, key: str | None = None
+    ) -> None:
         # An Action, plain facts, or, of a call that succeeded at once, just its request.
         self._source = source
         self._status = status
         self._safe = safe
+        self._key = key
 
     @property
     def action(self) -> Action | None:
@@ -253,7 +256,9 @@ class Outcome:
             return source.facts(1)
         if isinstance(source, dict):
             return source
-        return at_once(source.method, source.url, self._status, safe=self._safe).facts(1)
+        action = at_once(source.method, source.url, self._status, safe=self._safe)
+        action.key = self._key
+        return action.facts(1)
 
     @property
     def failure(self) -> FailureClass:

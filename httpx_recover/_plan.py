@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from httpx_recover._keys import Key
 from httpx_recover._patterns import Pattern, compile_pattern
 from httpx_recover._policy import Policy, Rule
-from httpx_recover._table import EARLY
+from httpx_recover._table import EARLY, ELSEWHERE
 from httpx_recover._words import FailureClass
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
@@ -49,6 +49,7 @@ class Plan(NamedTuple):
     identity: tuple[str, ...]
     traced: bool  # is the phase worth its price: a resend would need proof
     light: bool  # nothing to prepare: a success needs no record
+    lean: bool  # a key or a trace to prepare, but a success needs no record either
     resumes: bool  # may a download go on where it was cut
     body: Any  # what makes the body anew for a resend, None when nothing was said
     odd: frozenset[int]  # statuses below 400 that are not simply a success
@@ -67,7 +68,10 @@ def make_plan(method: str, policy: Policy, *layers: Mapping[str, Any]) -> Plan:
         key = Key.none()
     traced = not rights.safe and (method in KEYED or not rights.idempotent)
     light = rights.safe or not (traced or rights.verifies or rights.dedupes or key.name)
-    odd = EARLY | frozenset(rights.classes) | {202, 207, 208} | (set() if rights.safe else {304})
+    lean = not light and not rights.verifies and "body" not in said
+    odd = EARLY | frozenset(rights.classes) | {202, 207, 208}
+    if not rights.safe:
+        odd |= {304} | ELSEWHERE
     return Plan(
         rights,
         key,
@@ -76,6 +80,7 @@ def make_plan(method: str, policy: Policy, *layers: Mapping[str, Any]) -> Plan:
         said.get("identity", ()),
         traced,
         light,
+        lean,
         policy.resume_reads and method == "GET" and rights.safe,
         said.get("body"),
         odd,

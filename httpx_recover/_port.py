@@ -138,16 +138,23 @@ class BasePort:
         if again:  # an auth flow or a redirect sends what was read already
             self.rewind()
 
-    def open_late(self) -> None:
-        """Make the record after the first send: it has failed, so there is something to decide."""
-        self.action = Action(self.request.method, self.request.url, safe=self.plan.rights.safe)
+    def open_late(self, sent: Any = None) -> None:
+        """Make the record after the first send: there is something to decide.
+
+        `sent` is what is known of a write that was sent with a key or a trace; see `_lean`.
+        """
+        plan, begun = self.plan, _drive.clock.now()
+        self.action = Action(self.request.method, self.request.url, safe=plan.rights.safe)
         self.rewind = self.wire.rewinder(self.request)
+        if sent is not None:
+            begun, self.action.key = sent.begun, sent.key
+            self.wire.set_mark(self.request, plan.key.name, Mark(sent.ours, self.action))
         if self.task is not None:
             self.task.add(self.action)
             self._name(self.task)
-        self.call = self._make_call(self.plan)
+        self.call = self._make_call(plan)
         self.action.busy = True
-        self.call.begin(_drive.clock.now())
+        self.call.begin(begun)
 
     def open_read(self, parent: BasePort) -> Step:
         """Make the record of a recovery read: it lives on what its parent has left."""
@@ -308,13 +315,13 @@ class BasePort:
         self.response, self.error = response, cut
         now, wait = _drive.clock.now(), None
         status = response.status_code
-        if status >= 400 or status in self.plan.odd:
+        if 300 <= status < 400 and not self.plan.rights.safe:
+            self._expect_hop(response)
+        elif status >= 400 or status in self.plan.odd:
             self._look_up()
             wall = _drive.clock.wall()
             wait = server_wait(response.headers.get, wall)
             self.action.retry_at = wall + wait if wait else None
-        elif status >= 300 and not self.plan.rights.safe:
-            self._expect_hop(response)
         return self.came_back(self.call.answered(now, status, wait, cut=cut is not None))
 
     def _expect_hop(self, response: Any) -> None:

@@ -14,6 +14,7 @@ from urllib3.util import Retry
 from httpx_recover import _drive, _requests_wire
 from httpx_recover._evidence import Phase
 from httpx_recover._flow import Flow
+from httpx_recover._lean import Lean
 from httpx_recover._ledger import Outcome
 from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
@@ -35,6 +36,7 @@ class RequestsMount(Mount):
 
     lib = requests.exceptions
     wire = _requests_wire
+    port = RequestsPort
     hand_down: Any  # the sending that is recovered
     adapter: Any  # whose pools it uses
     plain: Any  # does it nothing of its own
@@ -71,8 +73,11 @@ class RequestsMount(Mount):
         else:
             plan = self._plans.get(request.method) or self.plain_plan(request.method)
         safe, task = plan.rights.safe, None if scope is None else scope.task
-        heavy = not plan.light or not in_memory(request.body)
-        if heavy or (not safe and (task is not None or MEMORY)):
+        heavy = not in_memory(request.body)
+        lean = plan.lean and not (heavy or scope is not None or MEMORY)
+        if lean and self.wire.mark_of(request, plan.key.name) is None:
+            return self.send_write(request, plan, sending)
+        if heavy or not plan.light or (not safe and (task is not None or MEMORY)):
             port = RequestsPort(self, request, plan, scope, sending)
             return _drive.run(port, port.open())
         if MARK in known:
@@ -101,6 +106,26 @@ class RequestsMount(Mount):
                 self.hand_over(response, request, plan, scope, sending, phase)
             return response
         port = self.late(request, plan, scope, sending, phase)
+        return _drive.run(port, port.received(response, torn))
+
+    def send_write(self, request: Any, plan: Plan, sending: Sending) -> Any:
+        """Send a write that needs no record unless it fails; see `_lean`."""
+        phase = Phase()
+        sent = Lean(self, request, plan, phase, sending)
+        response = torn = None
+        try:
+            response = self.below(request, sending, phase)
+            if not sending.stream:
+                torn = read_body(response)
+        except Exception as exc:
+            port = sent.port()
+            return _drive.run(port, port.failed(exc))
+        except BaseException as exc:
+            sent.port().abandon(exc, response)
+            raise
+        if torn is None and sent.is_over(response.status_code):
+            return sent.succeeded(response)
+        port = sent.port()
         return _drive.run(port, port.received(response, torn))
 
     def late(

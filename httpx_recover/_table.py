@@ -53,6 +53,10 @@ EARLY: Final = frozenset(range(100, 200)) - {101}
 """Statuses that announce an answer and are none (RFC 9110 section 15.2). http.client shows some of
 them as if they were: then the answer was lost, whatever the row says."""
 
+ELSEWHERE: Final = frozenset({301, 302, 307, 308})
+"""Statuses that ask for a write itself to be sent elsewhere (RFC 9110 section 15.4): it is not done
+yet. A 303 only says where its answer is."""
+
 ROWS: Final[Mapping[int, Row]] = {
     100: _OK,  # RFC 9110 15.2; not final: see EARLY
     200: _OK,  # RFC 9110 15.3

@@ -20,7 +20,7 @@ FLOORS = {
     "_grammar _credentials _ranges",
     2: "_policy _plan _ledger _call _report verify",
     3: "_memory _outcome _task _block _drive",
-    4: "_layers _fork _flow _bodies _view _port _blocking _mount "
+    4: "_layers _fork _flow _bodies _view _port _lean _blocking _mount "
     "_httpx_wire _httpx_io _httpx_stream _httpx_port _httpx_sync _httpx_async _httpx_mount "
     "httpx httpx2 _requests_wire _requests_io _requests_stream _requests_phase _requests_port "
     "_requests_mount requests",

@@ -47,6 +47,7 @@ TWINS = {
     **{f"_httpx_async:AsyncPort.{name}": f"_blocking:BlockingPort.{name}" for name in STEPS},
     **{f"_httpx_async:AsyncPort.{name}": f"_httpx_sync:SyncPort.{name}" for name in SOCKETS},
     "_httpx_mount:AsyncMount.handle_async_request": "_httpx_mount:SyncMount.handle_request",
+    "_httpx_mount:AsyncMount.send_write": "_httpx_mount:SyncMount.send_write",
     "_httpx_mount:AsyncMount.aclose": "_httpx_mount:SyncMount.close",
     "_httpx_mount:AsyncMount.__aenter__": "_httpx_mount:SyncMount.__enter__",
     "_httpx_mount:AsyncMount.__aexit__": "_httpx_mount:SyncMount.__exit__",
