@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -13,6 +14,8 @@ import pytest
 from httpx_recover import Key, Policy, RecoverTransport, Rule, call, outcome, task
 from httpx_recover import httpx as on_httpx
 from httpx_recover import httpx2 as on_httpx2
+from httpx_recover._httpx_io import aread_body
+from tests.conftest import FakeClock
 from tests.drivers import DRIVERS, POLICY, run_calls
 from tests.faulty import FaultServer, Seen, respond
 
@@ -198,6 +201,31 @@ def test_a_failed_body_that_drips_does_not_hold_recovery_up(
     found = outcome(ended)
     assert found is not None
     assert (found.stopped_by, found.facts["cause"]) == ("deadline", "503")
+
+
+def test_a_body_that_comes_too_late_is_cut_and_closed(clock: FakeClock) -> None:
+    """The whole of an async attempt is bounded already; what reads it keeps to the time as well."""
+
+    class Stream(httpx.AsyncByteStream):
+        closed = 0
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"first"
+            yield b"second"
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    async def main() -> None:
+        stream = Stream()
+        response = httpx.Response(200, stream=stream)
+        error = await aread_body(response, httpx, clock.now() - 1)
+        assert isinstance(error, httpx.ReadTimeout)
+        assert stream.closed == 2
+        with pytest.raises(httpx.ReadTimeout, match="deadline"):
+            await response.aread()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
