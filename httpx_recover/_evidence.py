@@ -105,7 +105,7 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
     sent = phase is not None and phase.sent
     if not sent and _no_such_file(exc):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause, False)
-    if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(phase)):
+    if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(exc, phase)):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
     # Once something has left, a type that is raised before proves it of another try: of one that
     # httpcore makes after a GOAWAY, else of a layer below, or of a request inside the body.
@@ -128,9 +128,14 @@ def _never_left(phase: Phase | None, real: bool) -> bool:
     return phase is not None and not phase.sent and (phase.connected or real)
 
 
-def _local(phase: Phase | None) -> bool:
-    """Did the request break a rule of HTTP before it left? In its body it breaks one later."""
-    return phase is None or not phase.sent or phase.headers_failed_locally
+def _local(exc: BaseException, phase: Phase | None) -> bool:
+    """Did the request break a rule of HTTP before it left? In its body it breaks one later.
+
+    h2 says the same of frames that come after a GOAWAY, the answer itself among them.
+    """
+    if phase is None:
+        return not any("H2Error" in _names(each) for each in _chain(exc))
+    return not phase.sent or phase.headers_failed_locally
 
 
 def _fails_before(exc: BaseException, names: frozenset[str]) -> bool:
