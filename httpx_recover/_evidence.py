@@ -40,12 +40,16 @@ _NO_TUNNEL = "Tunnel connection failed: 407"  # http.client's words
 _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
 _SENDING = ("http11.send_request_headers.", "http2.send_request_headers.")
 _CONNECTING = ("connection.", "proxy.", "socks")
+_UNANSWERED = "http2.receive_response_headers.failed"
 
 
 class Phase:
     """How far the request got, as the client's trace events tell it."""
 
-    __slots__ = ("connected", "headers_failed_locally", "sends", "sent", "stream_id", "tries")
+    __slots__ = (
+        *("connected", "headers_failed_locally", "returned"),
+        *("sends", "sent", "stream_id", "tries"),
+    )
 
     def __init__(self) -> None:
         self.sent = False
@@ -53,6 +57,7 @@ class Phase:
         self.headers_failed_locally = False
         self.stream_id: int | None = None
         self.sends = 0  # httpcore may send by itself again after a GOAWAY
+        self.returned = 0  # of those, how many such a GOAWAY has proven not processed
         self.tries = 0  # connections taken from a pool, where that is told
 
     def event(self, name: str, info: Mapping[str, Any]) -> None:
@@ -61,6 +66,19 @@ class Phase:
             self._sending(name, info)
         elif name.startswith(_CONNECTING):
             self.connected = True
+        elif name == _UNANSWERED and "ConnectionNotAvailable" in _names(info.get("exception")):
+            self.returned += 1
+            self.sent = self.sends > self.returned
+
+    @property
+    def resent(self) -> int:
+        """How often the client has sent by itself again, after a GOAWAY below our stream."""
+        return min(self.returned, self.sends - 1)
+
+    @property
+    def alone(self) -> bool:
+        """Is what became of the last send all there is to ask?"""
+        return self.sends - self.returned <= 1
 
     def _sending(self, name: str, info: Mapping[str, Any]) -> None:
         if name.endswith(".started"):
@@ -114,7 +132,7 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
         return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
     if (early and _fails_before(exc, names)) or _never_left(phase, real):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", cause)
-    if _taken_back(exc, phase):
+    if (phase is None or phase.alone) and _taken_back(exc, phase):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", cause)
     known = "sent" if sent else "unknown"
     return Evidence(_lost(safe), Applied.UNKNOWN, known, cause)
