@@ -23,7 +23,8 @@ from httpx_recover._words import Applied, FailureClass
 
 REFUSED_STREAM = 7  # RFC 9113 section 7
 
-_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout", "ProxyError"})
+# socksio's own errors pass through httpcore as they are.
+_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout", "ProxyError", "SOCKSError"})
 _URLLIB3_BEFORE = frozenset(
     {"NewConnectionError", "ConnectTimeoutError", "ClosedPoolError", "EmptyPoolError"}
 )
@@ -34,7 +35,12 @@ _LOCAL = frozenset(
         *("LocationValueError", "UnrewindableBodyError"),
     }
 )
-_OURS = frozenset({"TransportError", "InvalidURL", "OSError", "PoolError", "LocationValueError"})
+_OURS = frozenset(
+    {
+        *("TransportError", "InvalidURL", "OSError", "SOCKSError"),
+        *("PoolError", "LocationValueError"),
+    }
+)
 _CERTIFICATES = frozenset({"SSLCertVerificationError", "CertificateError"})
 _NO_TUNNEL = "Tunnel connection failed: 407"  # http.client's words
 _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")

@@ -189,6 +189,16 @@ def test_a_proxys_refusal_is_read_from_its_text(text: str, failure: FailureClass
     assert found[:2] == (failure, Applied.NO)
 
 
+class SOCKSError(Exception):
+    """socksio's own, which httpcore lets pass."""
+
+
+def test_a_socks_proxy_that_makes_no_sense_has_sent_nothing() -> None:
+    for seen in (phase(), None):
+        found = judge(SOCKSError("Malformed reply"), seen, safe=False, real=True)
+        assert found == (F.TRANSIENT, Applied.NO, "not_sent", "SOCKSError", True)
+
+
 def under(exc: BaseException, cause: BaseException) -> BaseException:
     exc.__cause__ = cause
     return exc
