@@ -14,7 +14,7 @@ from httpx_recover import Policy
 from tests.drivers import LIBRARIES
 from tests.wire.stage import POLICY
 
-TIMEOUT = 0.3
+TIMEOUT = 0.25
 BOTH = ("sync", "asyncio")
 COLOURS = [f"{name} {colour}" for name in LIBRARIES for colour in BOTH]
 ALL_COLOURS = [f"{name} {colour}" for name in LIBRARIES for colour in (*BOTH, "trio")]
