@@ -36,6 +36,7 @@ from httpx_recover._table import EARLY, ELSEWHERE, classify
 from httpx_recover._words import Applied, Ask, FailureClass, Note, Send, Step, Stop, Verdict, Wait
 
 _BY_ABSENCE = "absent by "
+_BELOW = "by the client after GOAWAY"
 LEAST = 1.0  # seconds of its own timeout without which no write is sent again
 
 _SETTLED = frozenset({FailureClass.BAD_INPUT, FailureClass.AUTH, FailureClass.QUOTA})
@@ -152,6 +153,22 @@ class Call:
             self.action.first_sent = now
         left = self.budget.ends(self.policy.deadline) - now
         return Send(self.sends, left if resend and left < inf else None)
+
+    def resent_below(self, times: int) -> None:
+        """The client has sent by itself again, each time after proof that it was not processed.
+
+        Those are sends of the action, and none of our attempts.
+        """
+        last = self.last
+        assert last is not None, "a send of nobody's"
+        if last.ended is not None:  # counted already: the call goes on, or its caller has gone
+            return
+        for _ in range(times):
+            self._close(last.started, FailureClass.TRANSIENT, Applied.NO, "GOAWAY", "refused")
+            # It began when the first did, as far as anybody knows: a doubt lasts as long.
+            trail = self.action.trail
+            last = self.last = Attempt(last.kind, len(trail) + 1, last.started, _BELOW)
+            trail.append(last)
 
     # ------------------------------------------------------------------ what comes back
 

@@ -84,6 +84,7 @@ def _twofold(kind: type[RecoverError], base: type[BaseException]) -> type[Recove
     made = _made.get((kind, base))
     if made is None:
         names = {"__module__": kind.__module__, "__doc__": kind.__doc__, "_twofold": True}
+        names["__str__"] = BaseException.__str__  # ssl.SSLError would show a tuple
         made = _made[kind, base] = type(kind.__name__, (kind, base), names)
     return made
 

@@ -23,7 +23,8 @@ from httpx_recover._words import Applied, FailureClass
 
 REFUSED_STREAM = 7  # RFC 9113 section 7
 
-_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout", "ProxyError"})
+# socksio's own errors pass through httpcore as they are.
+_BEFORE = frozenset({"PoolTimeout", "ConnectError", "ConnectTimeout", "ProxyError", "SOCKSError"})
 _URLLIB3_BEFORE = frozenset(
     {"NewConnectionError", "ConnectTimeoutError", "ClosedPoolError", "EmptyPoolError"}
 )
@@ -34,18 +35,27 @@ _LOCAL = frozenset(
         *("LocationValueError", "UnrewindableBodyError"),
     }
 )
-_OURS = frozenset({"TransportError", "InvalidURL", "OSError", "PoolError", "LocationValueError"})
+_OURS = frozenset(
+    {
+        *("TransportError", "InvalidURL", "OSError", "SOCKSError"),
+        *("PoolError", "LocationValueError"),
+    }
+)
 _CERTIFICATES = frozenset({"SSLCertVerificationError", "CertificateError"})
 _NO_TUNNEL = "Tunnel connection failed: 407"  # http.client's words
 _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
 _SENDING = ("http11.send_request_headers.", "http2.send_request_headers.")
 _CONNECTING = ("connection.", "proxy.", "socks")
+_UNANSWERED = "http2.receive_response_headers.failed"
 
 
 class Phase:
     """How far the request got, as the client's trace events tell it."""
 
-    __slots__ = ("connected", "headers_failed_locally", "sends", "sent", "stream_id", "tries")
+    __slots__ = (
+        *("connected", "headers_failed_locally", "returned"),
+        *("sends", "sent", "stream_id", "tries"),
+    )
 
     def __init__(self) -> None:
         self.sent = False
@@ -53,6 +63,7 @@ class Phase:
         self.headers_failed_locally = False
         self.stream_id: int | None = None
         self.sends = 0  # httpcore may send by itself again after a GOAWAY
+        self.returned = 0  # of those, how many such a GOAWAY has proven not processed
         self.tries = 0  # connections taken from a pool, where that is told
 
     def event(self, name: str, info: Mapping[str, Any]) -> None:
@@ -61,6 +72,19 @@ class Phase:
             self._sending(name, info)
         elif name.startswith(_CONNECTING):
             self.connected = True
+        elif name == _UNANSWERED and "ConnectionNotAvailable" in _names(info.get("exception")):
+            self.returned += 1
+            self.sent = self.sends > self.returned
+
+    @property
+    def resent(self) -> int:
+        """How often the client has sent by itself again, after a GOAWAY below our stream."""
+        return min(self.returned, self.sends - 1)
+
+    @property
+    def alone(self) -> bool:
+        """Is what became of the last send all there is to ask?"""
+        return self.sends - self.returned <= 1
 
     def _sending(self, name: str, info: Mapping[str, Any]) -> None:
         if name.endswith(".started"):
@@ -105,7 +129,7 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
     sent = phase is not None and phase.sent
     if not sent and _no_such_file(exc):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause, False)
-    if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(phase)):
+    if (_LOCAL & names and not sent) or ("LocalProtocolError" in names and _local(exc, phase)):
         return Evidence(FailureClass.BAD_INPUT, Applied.NO, "not_sent", cause)
     # Once something has left, a type that is raised before proves it of another try: of one that
     # httpcore makes after a GOAWAY, else of a layer below, or of a request inside the body.
@@ -114,7 +138,7 @@ def judge(exc: BaseException, phase: Phase | None, *, safe: bool, real: bool) ->
         return Evidence(FailureClass.AUTH, Applied.NO, "not_sent", cause)
     if (early and _fails_before(exc, names)) or _never_left(phase, real):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "not_sent", cause)
-    if _taken_back(exc, phase):
+    if (phase is None or phase.alone) and _taken_back(exc, phase):
         return Evidence(FailureClass.TRANSIENT, Applied.NO, "refused", cause)
     known = "sent" if sent else "unknown"
     return Evidence(_lost(safe), Applied.UNKNOWN, known, cause)
@@ -128,9 +152,14 @@ def _never_left(phase: Phase | None, real: bool) -> bool:
     return phase is not None and not phase.sent and (phase.connected or real)
 
 
-def _local(phase: Phase | None) -> bool:
-    """Did the request break a rule of HTTP before it left? In its body it breaks one later."""
-    return phase is None or not phase.sent or phase.headers_failed_locally
+def _local(exc: BaseException, phase: Phase | None) -> bool:
+    """Did the request break a rule of HTTP before it left? In its body it breaks one later.
+
+    h2 says the same of frames that come after a GOAWAY, the answer itself among them.
+    """
+    if phase is None:
+        return not any("H2Error" in _names(each) for each in _chain(exc))
+    return not phase.sent or phase.headers_failed_locally
 
 
 def _fails_before(exc: BaseException, names: frozenset[str]) -> bool:

@@ -313,6 +313,7 @@ class BasePort:
     def received(self, response: Any, cut: BaseException | None = None) -> Step:
         """Tell the call of a response; its headers matter only from 400 up."""
         self.response, self.error = response, cut
+        self._count_sends()
         now, wait = _drive.clock.now(), None
         status = response.status_code
         if 300 <= status < 400 and not self.plan.rights.safe:
@@ -346,8 +347,15 @@ class BasePort:
         """Tell the call of an exception."""
         self.response, self.error = None, exc
         self._look_up()
+        self._count_sends()
         found = judge(exc, self.phase, safe=self.plan.rights.safe, real=self.mount.real)
         return self.came_back(self.call.lost(_drive.clock.now(), found))
+
+    def _count_sends(self) -> None:
+        """The client below may have sent more than once in one attempt."""
+        phase = self.phase
+        if phase is not None and phase.returned:
+            self.call.resent_below(phase.resent)
 
     def note(self, step: Note) -> Step:
         """The outcome is unknown: from here on a repeat meets this action."""
@@ -520,6 +528,7 @@ class BasePort:
         """The caller has gone: write down what is known, of an unread response its status."""
         self.response = self.response if response is None else response
         phase, call = self.phase, self.call
+        self._count_sends()
         sent = phase is None or phase.sent or not (phase.connected or self.mount.real)
         status = None if self.response is None else self.response.status_code
         call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent, status=status)

@@ -371,3 +371,36 @@ def bad_gzip(code: int) -> Break:
 def on(wire: Wire) -> bool:
     """The connection goes on."""
     return True
+
+
+# ------------------------------------------------------------------ before the request is whole
+
+
+def early(code: int, then: Break) -> Break:
+    """Answer when the head of the request is there, and most of its body is still to come."""
+
+    def play(wire: Wire) -> bool:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += wire.socket.recv(4096)
+        status(code, "Connection: close")(wire)
+        return then(wire)
+
+    return play
+
+
+def hears_out(wire: Wire) -> bool:
+    """Read what comes, and close in good order."""
+    wire.drain()
+    return False
+
+
+def interim(*codes: int, then: Break = well) -> Break:
+    """Say that an answer will come, so many times (RFC 9110 section 15.2)."""
+
+    def play(wire: Wire) -> bool:
+        for code in codes:
+            wire.send(f"HTTP/1.1 {code} X\r\n\r\n".encode())
+        return then(wire)
+
+    return play

@@ -29,6 +29,8 @@ class Authority:
         client = self.root.issue_cert("client@example.com", common_name="client")
         client.private_key_and_cert_chain_pem.write_to_path(self.client)
         self.good = server_context(self.root.issue_cert(*NAMES))
+        self.http2 = server_context(self.root.issue_cert(*NAMES))
+        self.http2.set_alpn_protocols(["h2"])
         self.untrusted = server_context(trustme.CA().issue_cert(*NAMES))
         self.wrong_host = server_context(self.root.issue_cert("elsewhere.example"))
         self.expired = server_context(

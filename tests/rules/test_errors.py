@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import pickle
+import ssl
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,13 @@ def test_an_error_is_of_both_kinds(library: Any) -> None:
     assert (str(read), read.method, read.url, read.recovery) == ("lost", "POST", "u", None)
     with pytest.raises(RuntimeError):
         read.request  # noqa: B018 - httpx raises when there is none
+
+
+def test_an_error_that_shows_itself_in_its_own_way_shows_our_text() -> None:
+    """asyncio lets errors of TLS pass as they are."""
+    error = as_client_error(UnknownOutcome, ssl.SSLError, "lost")
+    assert isinstance(error, ssl.SSLError)
+    assert (str(error), str(pickle.loads(pickle.dumps(error)))) == ("lost", "lost")
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])

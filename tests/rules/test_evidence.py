@@ -17,6 +17,7 @@ import h2.config
 import h2.connection
 import h2.errors
 import h2.events
+import h2.exceptions
 import httpx
 import httpx2
 import pytest
@@ -188,6 +189,16 @@ def test_a_proxys_refusal_is_read_from_its_text(text: str, failure: FailureClass
     assert found[:2] == (failure, Applied.NO)
 
 
+class SOCKSError(Exception):
+    """socksio's own, which httpcore lets pass."""
+
+
+def test_a_socks_proxy_that_makes_no_sense_has_sent_nothing() -> None:
+    for seen in (phase(), None):
+        found = judge(SOCKSError("Malformed reply"), seen, safe=False, real=True)
+        assert found == (F.TRANSIENT, Applied.NO, "not_sent", "SOCKSError", True)
+
+
 def under(exc: BaseException, cause: BaseException) -> BaseException:
     exc.__cause__ = cause
     return exc
@@ -219,6 +230,48 @@ def test_http2_takes_requests_back(library: Any) -> None:
     assert judge(goaway(3), ours, safe=False, real=True)[:3] == refused
     assert judge(goaway(5), ours, safe=False, real=True).applied is Applied.UNKNOWN
     assert judge(goaway(3), None, safe=False, real=True).applied is Applied.UNKNOWN
+
+
+@BOTH
+def test_an_answer_that_h2_cannot_read_is_no_bad_request(library: Any) -> None:
+    """h2 uses one error for what we may not send and for what it may not receive."""
+    made_by_h2 = Exception(h2.exceptions.ProtocolError("Invalid input RECV_HEADERS in CLOSED"))
+    exc = under(library.LocalProtocolError("x"), made_by_h2)
+    assert judge(exc, None, safe=True, real=True)[:2] == (F.TRANSIENT, Applied.UNKNOWN)
+    assert judge(exc, None, safe=False, real=True)[:2] == (F.UNKNOWN_OUTCOME, Applied.UNKNOWN)
+    unread = under(library.LocalProtocolError("x"), Exception(ValueError("a header")))
+    assert judge(unread, None, safe=False, real=True)[:2] == (F.BAD_INPUT, Applied.NO)
+
+
+class ConnectionNotAvailable(Exception):
+    """httpcore's word to its own pool: GOAWAY named a stream below ours, send it elsewhere."""
+
+
+def test_what_a_goaway_gave_back_to_the_client_is_out_no_more() -> None:
+    seen, name = phase(sent=True, stream=3), "http2.receive_response_headers.failed"
+    seen.event(name, {"exception": httpx.ReadError("x")})
+    assert (seen.sent, seen.returned, seen.resent) == (True, 0, 0)
+    seen.event(name, {"exception": ConnectionNotAvailable()})
+    assert (seen.sent, seen.returned, seen.resent) == (False, 1, 0)
+    assert judge(httpx.ReadTimeout("x"), seen, safe=False, real=True).applied is Applied.NO
+    seen.event("http2.send_request_headers.started", {"stream_id": 1})
+    assert (seen.sent, seen.sends, seen.resent) == (True, 2, 1)
+    assert judge(httpx.ReadTimeout("x"), seen, safe=False, real=True).applied is Applied.UNKNOWN
+
+
+@BOTH
+def test_one_send_taken_back_says_nothing_of_another_before_it(library: Any) -> None:
+    event = h2.events.StreamReset.__new__(h2.events.StreamReset)
+    event.stream_id, event.error_code = 1, h2.errors.ErrorCodes.REFUSED_STREAM
+    refused = under(library.RemoteProtocolError("x"), Exception(event))
+    seen = phase(sent=True, stream=1)
+    assert judge(refused, seen, safe=False, real=False).phase == "refused"
+    seen.event("http2.send_request_headers.started", {"stream_id": 1})
+    assert judge(refused, seen, safe=False, real=False)[1:3] == (Applied.UNKNOWN, "sent")
+    name = "http2.receive_response_headers.failed"
+    seen.event(name, {"exception": ConnectionNotAvailable()})
+    assert seen.sent  # the first of the two, of which nobody has heard
+    assert judge(httpx.ReadTimeout("x"), seen, safe=False, real=False).applied is Applied.UNKNOWN
 
 
 def test_a_chain_that_bites_its_tail_ends() -> None:

@@ -134,4 +134,8 @@ def mend_while_waiting(monkeypatch: pytest.MonkeyPatch, mend: Callable[[], None]
             mend()
             time.sleep(seconds)
 
+        async def asleep(self, seconds: float) -> None:
+            mend()
+            await super().asleep(seconds)
+
     monkeypatch.setattr("httpx_recover._drive.clock", Clock())
