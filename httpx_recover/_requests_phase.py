@@ -5,6 +5,9 @@ like failures after it. So the pools of an adapter get connections that note, fo
 their thread is sending, that they are at work and when the first byte may leave. What goes over
 the socket while `connect` runs, TLS and CONNECT, is not the request.
 
+They also tell an answer whose head was cut from a whole one: http.client takes the end of the
+connection for the end of the head, so half a head is a success without a body to it.
+
 A connection that is not ours, of a pool made before or of a test tool that put its own in place,
 tells nothing: then the request counts as sent. So does one that sends in a way of its own.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from functools import wraps
+from http.client import HTTPResponse, RemoteDisconnected
 from typing import Any
 
 from urllib3.connection import HTTPConnection
@@ -42,10 +46,46 @@ def end(before: Phase | None) -> None:
     _here.phase = before
 
 
+class _Lines:
+    """A file of which the last line is remembered."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.last: bytes | None = None
+
+    def readline(self, size: int) -> bytes:
+        line: bytes = self.file.readline(size)
+        self.last = line
+        return line
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+class WholeHead(HTTPResponse):
+    """A response without its empty line is incomplete (RFC 9112 section 8)."""
+
+    def begin(self) -> None:
+        file = self.fp
+        lines: Any = _Lines(file)
+        self.fp = lines
+        try:
+            super().begin()
+        finally:
+            if self.fp is lines:  # else it is closed
+                self.fp = file
+        if lines.last == b"":
+            raise RemoteDisconnected("Remote end closed connection in the head of its response")
+
+
 class WatchedConnection:
     """A connection that notes when a request leaves on it."""
 
     _connecting = False
+
+    def __init_subclass__(cls) -> None:
+        if cls.response_class is HTTPResponse:  # type: ignore[attr-defined] # of the one below
+            cls.response_class = WholeHead  # type: ignore[attr-defined] # of the one below
 
     def connect(self) -> None:
         self._connecting = True

@@ -77,16 +77,21 @@ class Listener:
         self.wires: list[Wire] = []
         self.threads: list[threading.Thread] = []
         self.crowd: list[socket.socket] = []
-        self.socket = socket.socket()
-        # Small, and inherited by each connection: a deaf server is full soon.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket = self.bound()
         self.port = self.socket.getsockname()[1]
         self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         if state == "well":
             self.mend()
         elif state == "full":
             self._fill()
+
+    def bound(self) -> socket.socket:
+        """A socket at a port of its own."""
+        made = socket.socket()
+        # Small, and inherited by each connection: a deaf server is full soon.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        made.bind(("127.0.0.1", 0))
+        return made
 
     @property
     def connections(self) -> int:

@@ -10,6 +10,14 @@ from httpx_recover import _drive
 from httpx_recover._memory import MEMORY
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-driver",
+        action="store_true",
+        help="the grid of every byte with all seven drivers, and with no byte left out",
+    )
+
+
 class FakeClock(_drive.Clock):
     """Sleeping takes no time: it moves the clock and is written down."""
 
