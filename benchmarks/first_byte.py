@@ -185,12 +185,12 @@ def table(found: dict[Row, tuple[list[float], list[float]]]) -> list[dict[str, A
     print("first byte in ms (median), added over bare; throughput in MB/s (best), ratio to bare")
     for row, (firsts, speeds) in found.items():
         bare_firsts, bare_speeds = found[row._replace(way="bare")]
-        added = 1000 * (statistics.median(firsts) - statistics.median(bare_firsts))
+        added = round(1000 * (statistics.median(firsts) - statistics.median(bare_firsts)), 3)
         figures = {
             **row._asdict(),
             "first_byte_best_ms": round(1000 * min(firsts), 3),
             "first_byte_median_ms": round(1000 * statistics.median(firsts), 3),
-            "first_byte_added_ms": round(added, 3),
+            "first_byte_added_ms": added,
             "within_bar": added <= BAR_MS,
             "megabytes_per_second": round(max(speeds) / 1e6),
             "throughput_ratio": round(max(speeds) / max(bare_speeds), 3),
@@ -224,9 +224,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--megabytes", type=int, default=200, help="of a long download")
     parser.add_argument("--short", type=int, default=20, help="short downloads in each round")
-    parser.add_argument(
-        "--quick", action="store_true", help="a few small ones, to see that it runs"
-    )
+    parser.add_argument("--quick", action="store_true", help="a few small ones, to see it run")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     asked = parser.parse_args()
     rounds, megabytes, short = asked.rounds, asked.megabytes, asked.short
