@@ -325,6 +325,17 @@ class Routes(BaseHTTPRequestHandler):
         kind = self.query.get("type", ["text/plain"])[0]
         self.send(200, self.query["body"][0].encode(), ("Content-Type", kind))
 
+    def route_sjis(self) -> None:
+        """Japanese, in a coding that nobody names."""
+        self.send(200, "テスト".encode("shift-jis"), ("Content-Type", "text/plain"))
+
+    def route_sjis_stream(self) -> None:
+        """The same in chunks, each a part of a letter."""
+        self.chunked("text/plain")
+        for byte in "テスト".encode("shift-jis"):
+            self.chunk(bytes([byte]))
+        self.chunk(b"")
+
     def route_link(self) -> None:
         links = '</users?page=2>; rel="next", </users?page=6>; rel="last"'
         self.send(200, [], ("Link", links))
