@@ -256,11 +256,12 @@ def attach(response: Any, outcome: Any) -> None:
 def is_small(response: Any, method: str, limit: int = SMALL) -> bool:
     """Has it a body of known and small length that is still on the network?
 
-    HEAD, 204 and 304 have none; a stream, or a body without a length, passes untouched.
+    HEAD, 204 and 304 have none; a stream, or a body without a length, passes untouched. After 101
+    and CONNECT the connection is the caller's, whatever length is told.
     """
     if type(response.stream).__name__ == "ByteStream":
         return False
-    if method == "HEAD" or response.status_code in (204, 304):
+    if method in ("HEAD", "CONNECT") or response.status_code in (101, 204, 304):
         return False
     length = response.headers.get("content-length", "")
     return length.isascii() and length.isdigit() and len(length) < 16 and int(length) <= limit
