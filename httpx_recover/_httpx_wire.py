@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from httpx_recover._bodies import content_of, rewind_of
+from httpx_recover._bodies import Unchanged, content_of, rewind_of
 from httpx_recover._evidence import Phase
 from httpx_recover._fingerprint import fingerprint
 from httpx_recover._view import MARK, REDIRECTS, SMALL, is_kept
@@ -69,7 +69,8 @@ def rewinder(request: Any) -> Callable[[], None] | None:
     if kind == "IteratorByteStream":
         return _source_rewinder(stream._stream)
     if kind == "MultipartStream" and all(_field_repeats(field) for field in stream.fields):
-        return _nothing
+        files = [getattr(field, "file", b"") for field in stream.fields]
+        return Unchanged(file for file in files if not isinstance(file, bytes | str))
     return None
 
 
