@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from socket import MSG_PEEK
@@ -28,6 +29,7 @@ from tests.wire.stage import Stage
 SYNC = [each for each in DRIVERS if each.endswith("sync") and "asyncio" not in each]
 KEYED = [Rule("POST /**", dedupes=True)]
 Body = dict[str, Any]  # arguments of `client.request`
+made = partial(run_calls, timeout=5.0)
 
 
 def digests(server: Any, path: str | None = None) -> list[bytes]:
@@ -107,7 +109,7 @@ def test_a_resend_is_byte_equal_to_the_first(
 ) -> None:
     places = [("POST", "/429/a"), ("PUT", "/503/b"), ("POST", "/cut_after/c")]
     calls = [(method, server.url + path, make(shelf)) for method, path in places]
-    ends = run_calls(driver, calls, rules=KEYED)
+    ends = made(driver, calls, rules=KEYED)
     assert [end.status_code for end in ends] == [201, 200, 201]
     for _, path in places:
         first, second = (each for each in server.seen if each.path == path)
@@ -127,7 +129,7 @@ def test_what_is_sent_is_what_the_client_sends_alone(
             body["headers"] = boundary
     places = ("/alone/a", "/429/a")
     calls = [("PUT", server.url + path, body) for path, body in zip(places, bodies, strict=True)]
-    assert [end.status_code for end in run_calls(driver, calls, rules=off)] == [200, 200]
+    assert [end.status_code for end in made(driver, calls, rules=off)] == [200, 200]
     if not (driver.startswith("requests") and "files" in body):  # its boundary is random
         assert len(set(digests(server))) == 1
     assert len(server.seen) == 3
@@ -191,7 +193,7 @@ def test_an_answer_to_a_body_that_is_read_once_is_returned(
     server: FaultServer, driver: str, make: Callable[[str], Body], status: str, method: str
 ) -> None:
     calls = [(method, f"{server.url}/{status}/a", make(driver))]
-    [end] = run_calls(driver, calls, rules=KEYED)
+    [end] = made(driver, calls, rules=KEYED)
     assert (end.status_code, end.json()["error"] in ("busy", "slow down")) == (int(status), True)
     assert b"read once" in server.seen[0].body
     assert len(server.seen) == 1
@@ -209,7 +211,7 @@ def test_a_failure_of_a_body_that_is_read_once_is_kept(
     server: FaultServer, driver: str, make: Callable[[str], Body], method: str
 ) -> None:
     calls = [(method, f"{server.url}/cut_after/a", make(driver))]
-    [end] = run_calls(driver, calls, rules=KEYED)
+    [end] = made(driver, calls, rules=KEYED)
     assert isinstance(end, UnknownOutcome)
     assert isinstance(end, error_of(driver, "RemoteProtocolError"))
     assert type(end.__cause__) is error_of(driver, "RemoteProtocolError")
@@ -220,7 +222,7 @@ def test_a_failure_of_a_body_that_is_read_once_is_kept(
 def test_a_body_that_is_read_once_is_sent_once_by_a_good_call(
     server: FaultServer, driver: str, make: Callable[[str], Body]
 ) -> None:
-    [end] = run_calls(driver, [("POST", f"{server.url}/fine/a", make(driver))])
+    [end] = made(driver, [("POST", f"{server.url}/fine/a", make(driver))])
     assert (end.status_code, len(server.seen)) == (201, 1)
     assert b"read once" in server.seen[0].body
 
@@ -229,7 +231,7 @@ def test_a_body_that_is_read_once_is_sent_once_by_a_good_call(
 def test_a_refused_connection_hands_over_its_own_error(stage: Stage, driver: str) -> None:
     down = stage.server(None, state="down")
     once = Once(driver, b"never")
-    [end] = run_calls(driver, [("POST", down.url, {"content": once.body})])
+    [end] = made(driver, [("POST", down.url, {"content": once.body})])
     assert type(end) is error_of(driver, "ConnectError")
     found = outcome(end)
     assert found is not None
@@ -251,7 +253,7 @@ def test_a_body_that_fails_while_it_is_read_raises_its_own_error(stage: Stage, d
 
     for method in ("POST", "PUT"):
         body = torn() if driver in SYNC else atorn()
-        [end] = run_calls(driver, [(method, server.url, {"content": body})])
+        [end] = made(driver, [(method, server.url, {"content": body})])
         assert (type(end), end.args) == (LookupError, ("the source is gone", 1))
         MEMORY.clear()
     assert server.read == []
@@ -293,7 +295,7 @@ def test_a_file_that_changed_meanwhile_is_not_sent_again(
     server = stage.server(None, answer=[b.status(status)])
     file = kind(b"all of it")
     body: Body = {"files": {"f": file}} if part else {"content": file}
-    [end] = run_calls(driver, [(method, f"{server.url}/a", body)], rules=KEYED)
+    [end] = made(driver, [(method, f"{server.url}/a", body)], rules=KEYED)
     assert (end.status_code, end.json()) == (status, {"error": status})
     [seen] = server.read
     assert b"all of it" in seen.body
@@ -329,7 +331,7 @@ def test_a_file_that_does_not_tell_its_length_is_wound_back(
     server: FaultServer, driver: str
 ) -> None:
     body = {"content": Packed(b"all of it")}
-    [end] = run_calls(driver, [("PUT", f"{server.url}/503/a", body)])
+    [end] = made(driver, [("PUT", f"{server.url}/503/a", body)])
     assert end.status_code == 200
     assert [each.body for each in server.seen] == [b"all of it"] * 2
 
@@ -346,7 +348,7 @@ def test_a_text_file_is_taken_as_the_client_takes_it(
         body: Body = {"content": shelf.file("wörds".encode(), mode="r")}
         if not driver.startswith("requests"):
             body["extensions"] = off
-        [end] = run_calls(driver, [("PUT", server.url, body)])
+        [end] = made(driver, [("PUT", server.url, body)])
         ends.append(getattr(end, "status_code", type(end)))
     assert ends[0] == ends[1] == (200 if driver.startswith("requests") else TypeError)
     assert [each.body for each in server.read] == ["wörds".encode() for end in ends if end == 200]

@@ -438,7 +438,7 @@ async def test_a_redirect_to_another_host_drops_credentials(client: Any, httpbin
 
 async def test_a_timeout_of_one_request(dialect: Dialect, client: Any, httpbin: Httpbin) -> None:
     with pytest.raises(dialect.lib.ReadTimeout) as caught:
-        await client.post(f"{httpbin.url}/delay/0.3", timeout=0.02)
+        await client.post(f"{httpbin.url}/delay/0.5", timeout=0.1)
     assert caught.value.request.method == "POST"
     r = await client.get(f"{httpbin.url}/delay/0.05", timeout=None)
     assert r.status_code == 200

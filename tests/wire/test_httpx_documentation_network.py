@@ -285,9 +285,9 @@ async def test_a_proxy_that_is_not_there(
 
 
 async def test_a_timeout_of_the_client(dialect: Dialect, httpbin: Httpbin) -> None:
-    async with dialect.client(timeout=0.02) as client:
+    async with dialect.client(timeout=0.1) as client:
         with pytest.raises(dialect.lib.ReadTimeout):
-            await client.post(f"{httpbin.url}/delay/0.3")
+            await client.post(f"{httpbin.url}/delay/0.5")
         r = await client.post(f"{httpbin.url}/delay/0.05", timeout=None)
         assert r.status_code == 200
 
