@@ -28,6 +28,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/duplicates.py
 	$(BIN)/python benchmarks/hot_path.py
+	$(BIN)/python benchmarks/first_byte.py
 
 test-all: $(READY)
 	$(BIN)/python -m pip install --quiet "tox>=4.22"

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from httpx_recover._bodies import content_of, rewind_of
+from httpx_recover._bodies import Unchanged, content_of, rewind_of
 from httpx_recover._evidence import Phase
 from httpx_recover._fingerprint import fingerprint
 from httpx_recover._view import MARK, REDIRECTS, SMALL, is_kept
@@ -69,7 +69,8 @@ def rewinder(request: Any) -> Callable[[], None] | None:
     if kind == "IteratorByteStream":
         return _source_rewinder(stream._stream)
     if kind == "MultipartStream" and all(_field_repeats(field) for field in stream.fields):
-        return _nothing
+        files = [getattr(field, "file", b"") for field in stream.fields]
+        return Unchanged(file for file in files if not isinstance(file, bytes | str))
     return None
 
 
@@ -280,11 +281,12 @@ def attach(response: Any, outcome: Any) -> None:
 def is_small(response: Any, method: str, limit: int = SMALL) -> bool:
     """Has it a body of known and small length that is still on the network?
 
-    HEAD, 204 and 304 have none; a stream, or a body without a length, passes untouched.
+    HEAD, 204 and 304 have none; a stream, or a body without a length, passes untouched. After 101
+    and CONNECT the connection is the caller's, whatever length is told.
     """
     if type(response.stream).__name__ == "ByteStream":
         return False
-    if method == "HEAD" or response.status_code in (204, 304):
+    if method in ("HEAD", "CONNECT") or response.status_code in (101, 204, 304):
         return False
     length = response.headers.get("content-length", "")
     return length.isascii() and length.isdigit() and len(length) < 16 and int(length) <= limit

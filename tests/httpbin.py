@@ -22,6 +22,8 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 from urllib.request import parse_http_list, parse_keqv_list
 
+PATIENCE = 5.0  # seconds after which a test that lets nothing go has failed
+MEGABYTE = bytes(range(256)) * 4096
 DIGESTS = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256, "SHA-512": hashlib.sha512}
 
 
@@ -50,12 +52,16 @@ class Loopback(ThreadingHTTPServer):
         self.seen: list[Any] = []
         self.connections = 0
         self.open: set[socket] = set()
+        self.go = threading.Event()  # what is held back goes out when it is set
+        self.waited: list[bool] = []  # was it set, or did we lose patience
         self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
 
     def fresh(self) -> None:
         """Forget what was seen so far."""
         self.seen.clear()
+        self.go.clear()
+        self.waited.clear()
         self.connections = 0
 
     def get_request(self) -> tuple[Any, Any]:
@@ -221,6 +227,12 @@ class Routes(BaseHTTPRequestHandler):
         asked = f'Digest realm="fake", qop="auth", nonce="{nonce}", opaque="o", algorithm='
         return self.send(401, b"please", ("WWW-Authenticate", asked + algorithm))
 
+    def route_token(self, token: str) -> None:
+        """For those who show this very token."""
+        if self.headers.get("X-Authentication") == token:
+            return self.route_anything()
+        return self.send(401, {"error": "a token, please"})
+
     def digested(self, user: str, password: str, algorithm: str) -> bool:
         """RFC 7616 with qop=auth: the nonce is ours and its count is new."""
         kind, _, given = self.headers.get("Authorization", "").partition(" ")
@@ -251,9 +263,44 @@ class Routes(BaseHTTPRequestHandler):
         self.chunk(b"some of it")
         self.close_connection = True
 
-    def chunked(self, kind: str) -> None:
+    def route_held(self, frame: str) -> None:
+        """Two events; the second is held back until the test lets it go."""
+        events = b"data: one\n\n", b"data: two\n\n"
+        length = b"Content-Length: 300022\r\n" if frame == "length" else b""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + length)
+        if frame == "chunked":
+            self.wfile.write(b"Transfer-Encoding: chunked\r\n\r\n")
+            self.chunk(events[0])
+        else:
+            self.wfile.write(b"\r\n" + events[0])
+            self.wfile.flush()
+        self.server.waited.append(self.server.go.wait(PATIENCE))
+        if frame == "chunked":
+            self.chunk(events[1])
+            return self.chunk(b"")
+        self.close_connection = frame != "length"
+        self.wfile.write(events[1] + b" " * 300_000 * (frame == "length"))
+        return None
+
+    def route_flood(self, megabytes: str, frame: str) -> None:
+        """So much, in blocks of a megabyte."""
+        size, block = int(megabytes) * len(MEGABYTE), MEGABYTE
+        if frame == "chunked":
+            self.chunked("application/octet-stream")
+            block = b"%x\r\n%s\r\n" % (len(block), block)
+        else:
+            self.send_response(200)
+            self.send_header("Content-Length", str(size))
+            self.end_headers()
+        for _ in range(int(megabytes) if self.command != "HEAD" else 0):
+            self.wfile.write(block)
+        if frame == "chunked":
+            self.chunk(b"")
+
+    def chunked(self, kind: str, *headers: tuple[str, str]) -> None:
         self.send_response(200)
-        self.send_header("Content-Type", kind)
+        for name, value in (("Content-Type", kind), *headers):
+            self.send_header(name, value)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
@@ -265,6 +312,14 @@ class Routes(BaseHTTPRequestHandler):
         packed = gzip.compress(json.dumps({"gzipped": True}).encode())
         self.send(200, packed, ("Content-Encoding", "gzip"), ("Content-Type", "application/json"))
 
+    def route_gzip_stream(self) -> None:
+        """The same in chunks."""
+        packed = gzip.compress(json.dumps({"gzipped": True}).encode())
+        self.chunked("application/json", ("Content-Encoding", "gzip"))
+        for start in range(0, len(packed), 10):
+            self.chunk(packed[start : start + 10])
+        self.chunk(b"")
+
     def route_not_gzip(self) -> None:
         self.send(200, b"this is not gzip", ("Content-Encoding", "gzip"))
 
@@ -275,6 +330,17 @@ class Routes(BaseHTTPRequestHandler):
         """`?body=...&type=...`: these very words in this very type, in UTF-8."""
         kind = self.query.get("type", ["text/plain"])[0]
         self.send(200, self.query["body"][0].encode(), ("Content-Type", kind))
+
+    def route_sjis(self) -> None:
+        """Japanese, in a coding that nobody names."""
+        self.send(200, "テスト".encode("shift-jis"), ("Content-Type", "text/plain"))
+
+    def route_sjis_stream(self) -> None:
+        """The same in chunks, each a part of a letter."""
+        self.chunked("text/plain")
+        for byte in "テスト".encode("shift-jis"):
+            self.chunk(bytes([byte]))
+        self.chunk(b"")
 
     def route_link(self) -> None:
         links = '</users?page=2>; rel="next", </users?page=6>; rel="last"'
@@ -290,6 +356,12 @@ class Routes(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"only this")
         self.close_connection = True
+
+    def route_half_once(self, *_: str) -> None:
+        """Cut the first time."""
+        if sum(each.target == self.path for each in self.server.seen) == 1:
+            return self.route_half()
+        return self.send(200, b"whole")
 
     def route_old(self) -> None:
         """An answer of HTTP/1.0, which ends with its connection."""

@@ -118,7 +118,9 @@ class Socks5(StreamRequestHandler):
 
 
 def tunnel(one: socket.socket, other: socket.socket) -> None:
-    """Carry bytes both ways until one side hangs up."""
+    """Carry bytes both ways until one side hangs up, each as soon as it comes."""
+    for side in (one, other):
+        side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     back = threading.Thread(target=carry, args=(other, one), daemon=True)
     back.start()
     carry(one, other)

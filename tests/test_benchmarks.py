@@ -49,6 +49,24 @@ def test_the_hot_path_is_measured(tmp_path: Path) -> None:
     assert ("sync, loopback", "requests", "GET", "urllib3 Retry") in rows
 
 
+def test_the_first_byte_is_measured(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    done = run("first_byte.py", "--json", target)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(target.read_text())
+    assert (told["bar_ms"], told["megabytes"]) == (5.0, 2)
+    rows = {(row["library"], row["colour"], row["way"]): row for row in told["rows"]}
+    kinds = [("requests", "sync")]
+    kinds += [(name, colour) for name in ("httpx", "httpx2") for colour in ("sync", "async")]
+    assert set(rows) == {(*kind, way) for kind in kinds for way in ("bare", "httpx_recover")}
+    for row in rows.values():
+        assert 0 < row["first_byte_best_ms"] <= row["first_byte_median_ms"]
+        assert row["within_bar"] is (row["first_byte_added_ms"] <= told["bar_ms"])
+        assert row["megabytes_per_second"] > 0
+        if row["way"] == "bare":
+            assert (row["first_byte_added_ms"], row["throughput_ratio"]) == (0, 1)
+
+
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The rows of a quick run, by their names; its plot is drawn where it can be."""

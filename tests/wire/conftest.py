@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from ssl import CERT_OPTIONAL
+from typing import Any
 
 import pytest
 import requests
 
 from httpx_recover._memory import MEMORY
+from tests.clients import DIALECTS, Dialect
 from tests.faulty import FaultServer
 from tests.httpbin import Httpbin
 from tests.sessions import WAYS, dressed
@@ -42,6 +44,25 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def session(way: str) -> Iterator[requests.Session]:
     with dressed(way, requests.Session()) as session:
         yield session
+
+
+@pytest.fixture(params=DIALECTS)
+def dialect(request: pytest.FixtureRequest, way: str) -> Dialect:
+    """How a client of httpx or httpx2 is made."""
+    return Dialect(request.param, way)
+
+
+@pytest.fixture
+def anyio_backend(dialect: Dialect) -> str:
+    """What runs a test that is written for every dialect."""
+    return "trio" if dialect.colour == "trio" else "asyncio"
+
+
+@pytest.fixture
+async def client(dialect: Dialect) -> AsyncIterator[Any]:
+    """A client without settings of its own."""
+    async with dialect.client() as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

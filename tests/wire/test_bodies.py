@@ -145,6 +145,8 @@ def test_a_precondition_counts_only_where_it_is_declared(server: FaultServer) ->
         ("HEAD", 200, {"content-length": "10"}, False),
         ("GET", 204, {"content-length": "10"}, False),
         ("GET", 304, {"content-length": "10"}, False),
+        ("GET", 101, {"content-length": "0"}, False),
+        ("CONNECT", 200, {"content-length": "0"}, False),
     ],
 )
 def test_which_answers_are_read_at_once(
