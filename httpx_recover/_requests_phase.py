@@ -69,11 +69,8 @@ class WholeHead(HTTPResponse):
         file = self.fp
         lines: Any = _Lines(file)
         self.fp = lines
-        try:
-            super().begin()
-        finally:
-            if self.fp is lines:  # else it is closed
-                self.fp = file
+        super().begin()
+        self.fp = file
         if lines.last == b"":
             raise RemoteDisconnected("Remote end closed connection in the head of its response")
 

@@ -6,6 +6,7 @@ each cell that is played checks it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -18,6 +19,7 @@ ALWAYS = ("httpx sync", "requests sync")
 EVERY = 16  # where not every byte is tried, every 16th is; `columns` says where
 SLOW = ("stall", "stop")
 CONNECT, SHAKE, ACCEPT = "connect", "handshake", "accept"
+RAN: Counter[str] = Counter()  # cells that were played in this run, by driver
 HEAD, BODY, ANSWER, CONTENT = "request head", "request body", "answer head", "answer body"
 
 

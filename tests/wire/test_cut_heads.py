@@ -65,6 +65,12 @@ def test_a_read_is_made_again_when_the_head_of_its_answer_is_cut(
     assert first["cause"] in ("ConnectionError", "RemoteProtocolError")
 
 
+def test_what_is_no_head_at_all_is_no_answer_either(stage: Stage) -> None:
+    end, delivered = call(stage, "requests sync", "POST", b"220 mail.example ESMTP\r\n\r\n")
+    assert isinstance(end, UnknownOutcome), end
+    assert delivered == 1
+
+
 def test_requests_alone_takes_half_a_head_for_an_answer(stage: Stage) -> None:
     server = stage.server(None, answer=[cut_head(HEADS[0])])
     assert requests.post(server.url, timeout=5).status_code == 201

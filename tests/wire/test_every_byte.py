@@ -11,8 +11,6 @@ is called done or failed that is not so, and nothing is unknown that could have 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +19,13 @@ import pytest
 from httpx_recover import Rule, Verdict, _drive
 from tests.drivers import DRIVERS
 from tests.tls import Authority
-from tests.wire.cells import ALWAYS, ANSWER, CONTENT, HEAD, KINDS, Cell, Column, columns
+from tests.wire.cells import ALWAYS, ANSWER, CONTENT, HEAD, KINDS, RAN, Cell, Column, columns
 from tests.wire.grid import Moments, play
 
 # httpx and httpx2 leave the body of a request that could not be sent whole, and trio says so.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'httpx:ResourceWarning")
 
 README = Path(__file__).parent.parent.parent / "README.md"
-RAN: Counter[str] = Counter()  # cells by driver
 LEFT: set[Column] = set()  # columns of this run that are still to come
 
 
@@ -47,16 +44,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(autouse=True)
 def moments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("httpx_recover._drive.clock", Moments())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tell(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Say at the end how many cells there were."""
-    yield
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None:
-        for driver, count in RAN.items():
-            terminal.write_line(f"the grid of every byte: {count} cells with {driver}")
 
 
 def test_every_byte(column: Column, authority: Authority) -> None:
