@@ -1,4 +1,4 @@
-"""Calls of httpx and httpx2 in each colour, with us and without, over one client."""
+"""Calls of each client in each colour, with us and without, over one client."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
+from requests.adapters import HTTPAdapter
 
 from httpx_recover import Policy
-from tests.drivers import LIBRARIES
+from httpx_recover.requests import RecoverAdapter
+from tests.drivers import LIBRARIES, Session, _named
 from tests.wire.stage import POLICY
 
-TIMEOUT = 0.25
+TIMEOUT = 5.0  # nobody runs into it by accident
+SHORT = 0.3  # for those who are to run into it
 BOTH = ("sync", "asyncio")
 COLOURS = [f"{name} {colour}" for name in LIBRARIES for colour in BOTH]
 ALL_COLOURS = [f"{name} {colour}" for name in LIBRARIES for colour in (*BOTH, "trio")]
@@ -46,9 +49,19 @@ def make(
     """Make the calls on one client: a response or an exception for each, in order.
 
     One after the other, with `between` in between; or at the same time, each as soon as `begin`
-    says so. `below` holds arguments of the library's own transport.
+    says so. `below` holds arguments of the library's own transport, and `bundle`, whom it trusts.
     """
     name, _, colour = driver.partition(" ")
+    if name == "requests":
+        adapter = RecoverAdapter(policy=policy, rules=rules) if ours else HTTPAdapter()
+        with Session(timeout) as session:
+            session.mount("http://", adapter)
+            session.mount("https://", adapter)
+            session.verify = below.get("bundle", True)
+            named = [(method, url, _named(arguments)) for method, url, arguments in calls]
+            return _make(session, named, begin, between)
+    if "bundle" in below:
+        below["verify"] = trusting(below.pop("bundle"))
     library, mounts = LIBRARIES[name]
     blocking = colour == "sync"
     if ours:
@@ -134,6 +147,12 @@ def until(true: Callable[[], bool], patience: float = 5.0) -> None:
     while not true():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.002)
+
+
+def patience(name: str) -> float:
+    """The timeout for a row that is named for what is wrong in it."""
+    slow = ("silent", "timeout", "stall")
+    return SHORT if any(each in name for each in slow) else TIMEOUT
 
 
 def types(exc: Any) -> str:

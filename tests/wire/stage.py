@@ -1,4 +1,4 @@
-"""What the tests of requests share: servers that are closed at the end, sessions, and calls."""
+"""What the tests over sockets share: servers that are closed at the end, sessions, and calls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import requests
 
 from httpx_recover import Key, Policy, _drive, outcome
 from httpx_recover.requests import RecoverAdapter
-from tests.breaking import BreakingServer, Listener
+from tests.breaking import Break, BreakingServer, Listener
 from tests.breaking_proxies import Proxy, SocksProxy
+from tests.h2server import H2Server
 from tests.tls import Authority
 
 TIMEOUT = 0.2
@@ -72,6 +73,10 @@ class Stage:
     def socks(self, **script: Any) -> SocksProxy:
         """A SOCKS5 proxy."""
         return self._kept(SocksProxy(**script))
+
+    def http2(self, *answer: Break, tls: Any = None) -> H2Server:
+        """A server that speaks HTTP/2."""
+        return self._kept(H2Server(self.authority.http2 if tls else None, answer=answer))
 
     def _kept(self, listener: Any) -> Any:
         self.ends.callback(listener.close)

@@ -7,8 +7,6 @@ proves that it is the fate it should be, and with us.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -18,40 +16,14 @@ from h2.errors import ErrorCodes
 from httpx_recover import Applied, FailureClass, Key, Rule, UnknownOutcome, task
 from httpx_recover import httpx as on_httpx
 from tests import h2server as h
-from tests.tls import Authority
-from tests.wire.clients import ALL_COLOURS, COLOURS, make, trusting, types
-from tests.wire.stage import POLICY, told
+from tests.wire.clients import ALL_COLOURS, COLOURS, SHORT, TIMEOUT, make, patience, types
+from tests.wire.stage import POLICY, Stage, told
 
 PLAIN = {"http1": False, "http2": True}  # prior knowledge
 CALM = ErrorCodes.ENHANCE_YOUR_CALM
 BROKEN = "RemoteProtocolError RemoteProtocolError"
 KNOWN = FailureClass.TRANSIENT, Applied.NO
 LOST = FailureClass.UNKNOWN_OUTCOME, Applied.UNKNOWN
-
-
-class Servers:
-    """Makes servers, and closes them."""
-
-    def __init__(self, authority: Authority) -> None:
-        self.authority = authority
-        self.ends = ExitStack()
-
-    def __call__(self, *answer: h.Break, **settings: Any) -> h.H2Server:
-        server = h.H2Server(answer=answer, **settings)
-        self.ends.callback(server.close)
-        return server
-
-    def secure(self, *answer: h.Break) -> tuple[h.H2Server, dict[str, Any]]:
-        """One over TLS, and how to reach it."""
-        context = trusting(self.authority.bundle)
-        return self(*answer, tls=self.authority.http2), {"http2": True, "verify": context}
-
-
-@pytest.fixture
-def servers(authority: Authority) -> Iterable[Servers]:
-    servers = Servers(authority)
-    with servers.ends:
-        yield servers
 
 
 def call(server: h.H2Server, method: str = "POST", name: str = "a") -> Any:
@@ -81,12 +53,12 @@ TAKEN_BACK = {
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("fate", TAKEN_BACK)
-def test_what_was_taken_back_is_sent_again(fate: str, driver: str, servers: Servers) -> None:
-    alone = servers(TAKEN_BACK[fate])
+def test_what_was_taken_back_is_sent_again(fate: str, driver: str, stage: Stage) -> None:
+    alone = stage.http2(TAKEN_BACK[fate])
     assert types(one(driver, alone, ours=False)) == BROKEN
     assert alone.count("POST") == 1
 
-    server = servers(TAKEN_BACK[fate])
+    server = stage.http2(TAKEN_BACK[fate])
     answer = one(driver, server)
     assert getattr(answer, "status_code", answer) == 201
     assert facts(answer, "class", "applied", "phase") == [
@@ -99,9 +71,9 @@ def test_what_was_taken_back_is_sent_again(fate: str, driver: str, servers: Serv
 @pytest.mark.parametrize("driver", COLOURS)
 @pytest.mark.parametrize("fate", TAKEN_BACK)
 def test_what_is_always_taken_back_is_failed_and_not_unknown(
-    fate: str, driver: str, servers: Servers
+    fate: str, driver: str, stage: Stage
 ) -> None:
-    server = servers(*[TAKEN_BACK[fate]] * 3)
+    server = stage.http2(*[TAKEN_BACK[fate]] * 3)
     with task("t") as t:
         raised = one(driver, server)
     assert types(raised) == BROKEN
@@ -111,12 +83,13 @@ def test_what_is_always_taken_back_is_failed_and_not_unknown(
 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
-def test_over_tls_it_is_the_same(driver: str, servers: Servers) -> None:
-    server, way = servers.secure(h.reset(ErrorCodes.REFUSED_STREAM), h.goaway(0))
+def test_over_tls_it_is_the_same(driver: str, stage: Stage) -> None:
+    way = {"http1": True, "bundle": stage.authority.bundle}
+    server = stage.http2(h.reset(ErrorCodes.REFUSED_STREAM), h.goaway(0), tls=True)
     answer = one(driver, server, **way)
     assert answer.http_version == "HTTP/2"
     assert facts(answer, "phase") == [("refused",), ("refused",), ("answered",)]
-    raised = one(driver, servers.secure(h.reset(ErrorCodes.CANCEL))[0], **way)
+    raised = one(driver, stage.http2(h.reset(ErrorCodes.CANCEL), tls=True), **way)
     assert isinstance(raised, UnknownOutcome)
 
 
@@ -139,13 +112,11 @@ LEFT_OPEN = {
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("fate", LEFT_OPEN)
-def test_what_was_left_open_is_unknown_and_sent_once(
-    fate: str, driver: str, servers: Servers
-) -> None:
-    alone, server = servers(LEFT_OPEN[fate]), servers(LEFT_OPEN[fate])
-    bare = one(driver, alone, ours=False)
+def test_what_was_left_open_is_unknown_and_sent_once(fate: str, driver: str, stage: Stage) -> None:
+    alone, server = stage.http2(LEFT_OPEN[fate]), stage.http2(LEFT_OPEN[fate])
+    bare = one(driver, alone, ours=False, timeout=patience(fate))
     with task("t") as t:
-        raised = one(driver, server)
+        raised = one(driver, server, timeout=patience(fate))
     assert isinstance(bare, Exception)
     assert isinstance(raised, UnknownOutcome)
     assert facts(raised, "class", "applied", "phase") == [(*LOST, "sent")]
@@ -157,20 +128,20 @@ def test_what_was_left_open_is_unknown_and_sent_once(
 @pytest.mark.parametrize("driver", COLOURS)
 @pytest.mark.parametrize("fate", [*LEFT_OPEN, *TAKEN_BACK])
 def test_what_may_be_repeated_is_recovered(
-    fate: str, driver: str, method: str, servers: Servers
+    fate: str, driver: str, method: str, stage: Stage
 ) -> None:
-    server = servers((LEFT_OPEN | TAKEN_BACK)[fate])
+    server = stage.http2((LEFT_OPEN | TAKEN_BACK)[fate])
     method = method.removeprefix("keyed ")
     rule = Rule("POST /**", dedupes=True, key=Key.header("Idempotency-Key"))
-    answer = one(driver, server, method, rules=[rule])
+    answer = one(driver, server, method, rules=[rule], timeout=patience(fate))
     assert getattr(answer, "status_code", answer) == (201 if method == "POST" else 200)
     assert (server.count(method), len(told(answer).attempts)) == (2, 2)
 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("fate", [h.close, h.reset(ErrorCodes.INTERNAL_ERROR)])
-def test_an_answer_that_is_cut_was_given(fate: h.Break, driver: str, servers: Servers) -> None:
-    server = servers(h.cut(fate), h.cut(fate))
+def test_an_answer_that_is_cut_was_given(fate: h.Break, driver: str, stage: Stage) -> None:
+    server = stage.http2(h.cut(fate), h.cut(fate))
     raised = one(driver, server)
     assert isinstance(raised, Exception)
     assert not isinstance(raised, UnknownOutcome)
@@ -182,10 +153,10 @@ def test_an_answer_that_is_cut_was_given(fate: h.Break, driver: str, servers: Se
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 def test_an_answer_that_comes_with_a_goodbye_is_not_taken_for_a_bad_request(
-    method: str, driver: str, servers: Servers
+    method: str, driver: str, stage: Stage
 ) -> None:
     """The client cannot read it, and calls that an error of its own: but the server has acted."""
-    alone, server = servers(h.goodbye_and_answer), servers(h.goodbye_and_answer)
+    alone, server = stage.http2(h.goodbye_and_answer), stage.http2(h.goodbye_and_answer)
     bare = one(driver, alone, method, ours=False)
     result = one(driver, server, method)
     assert types(bare).split()[0] in ("LocalProtocolError", "RemoteProtocolError")
@@ -199,8 +170,8 @@ def test_an_answer_that_comes_with_a_goodbye_is_not_taken_for_a_bad_request(
 
 
 @pytest.mark.parametrize("driver", COLOURS)
-def test_a_goodbye_after_the_answer_costs_nothing(driver: str, servers: Servers) -> None:
-    server = servers(h.answer_and_goodbye)
+def test_a_goodbye_after_the_answer_costs_nothing(driver: str, stage: Stage) -> None:
+    server = stage.http2(h.answer_and_goodbye)
     first, second = make(driver, [call(server), call(server, name="b")], **PLAIN)
     assert (first.status_code, second.status_code) == (201, 201)
     # Which the client hears of when it has sent the next one, or before.
@@ -217,12 +188,12 @@ def warm(server: h.H2Server) -> Any:
 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
-def test_a_send_that_the_client_repeats_by_itself_is_counted(driver: str, servers: Servers) -> None:
-    alone = servers(h.well, h.goaway(h.below))
+def test_a_send_that_the_client_repeats_by_itself_is_counted(driver: str, stage: Stage) -> None:
+    alone = stage.http2(h.well, h.goaway(h.below))
     bare = make(driver, [warm(alone), call(alone)], ours=False, **PLAIN)[-1]
     assert (bare.status_code, alone.count("POST")) == (201, 2)
 
-    server = servers(h.well, h.goaway(h.below))
+    server = stage.http2(h.well, h.goaway(h.below))
     with task("t") as t:
         answer = make(driver, [warm(server), call(server)], **PLAIN)[-1]
     assert (answer.status_code, server.count("POST"), server.connections) == (201, 2, 2)
@@ -238,10 +209,10 @@ def test_a_send_that_the_client_repeats_by_itself_is_counted(driver: str, server
 
 @pytest.mark.parametrize("driver", COLOURS)
 def test_what_the_client_repeats_by_itself_is_none_of_our_attempts(
-    driver: str, servers: Servers
+    driver: str, stage: Stage
 ) -> None:
     twice = [h.well, h.goaway(h.below)]  # the first of each connection is a call of its own
-    server = servers(*twice, h.reset(ErrorCodes.REFUSED_STREAM), h.goaway(h.below), h.busy)
+    server = stage.http2(*twice, h.reset(ErrorCodes.REFUSED_STREAM), h.goaway(h.below), h.busy)
     with task("t") as t:
         answer = make(driver, [warm(server), call(server)], **PLAIN)[-1]
     # Attempt 1 is two sends and refused; attempt 2 is two sends, and its 503 leaves it unknown.
@@ -257,8 +228,8 @@ def test_what_the_client_repeats_by_itself_is_none_of_our_attempts(
 
 
 @pytest.mark.parametrize("driver", COLOURS)
-def test_the_last_of_several_sends_decides(driver: str, servers: Servers) -> None:
-    server = servers(h.well, h.goaway(h.below), h.close)
+def test_the_last_of_several_sends_decides(driver: str, stage: Stage) -> None:
+    server = stage.http2(h.well, h.goaway(h.below), h.close)
     raised = make(driver, [warm(server), call(server)], **PLAIN)[-1]
     assert isinstance(raised, UnknownOutcome)
     assert "Sent 2 times" in str(raised)
@@ -272,10 +243,8 @@ def then_down(talk: Any) -> bool:
 
 
 @pytest.mark.parametrize("driver", COLOURS)
-def test_a_send_taken_back_and_no_way_to_send_again_is_failed(
-    driver: str, servers: Servers
-) -> None:
-    server = servers(h.well, then_down)
+def test_a_send_taken_back_and_no_way_to_send_again_is_failed(driver: str, stage: Stage) -> None:
+    server = stage.http2(h.well, then_down)
     raised = make(driver, [warm(server), call(server)], **PLAIN)[-1]
     assert types(raised).split()[0] == "ConnectError"
     assert (told(raised).failure, told(raised).applied) == KNOWN
@@ -312,9 +281,9 @@ def ends(results: list[Any]) -> list[Any]:
     ],
 )
 def test_an_error_of_one_stream_is_that_streams(
-    fates: list[h.Break], expected: list[Any], driver: str, servers: Servers
+    fates: list[h.Break], expected: list[Any], driver: str, stage: Stage
 ) -> None:
-    server = servers(*h.each_in_turn(*fates))
+    server = stage.http2(*h.each_in_turn(*fates))
     results = together(driver, server)
     assert ends(results) == expected
     assert {each.connection for each in server.read} == {1}
@@ -322,9 +291,9 @@ def test_an_error_of_one_stream_is_that_streams(
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("last", [1, 3])
-def test_a_goaway_parts_the_streams(last: int, driver: str, servers: Servers) -> None:
+def test_a_goaway_parts_the_streams(last: int, driver: str, stage: Stage) -> None:
     """Those up to its last stream may have been processed; those above were not."""
-    server = servers(*h.each_in_turn(h.wait, h.wait, h.goaway(last, ErrorCodes.INTERNAL_ERROR)))
+    server = stage.http2(*h.each_in_turn(h.wait, h.wait, h.goaway(last, ErrorCodes.INTERNAL_ERROR)))
     results = together(driver, server)
     assert ends(results) == (["unknown 1", 201, 201] if last == 1 else ["unknown 1"] * 2 + [201])
     again = [each.path[-1] for each in server.read if each.connection > 1]
@@ -332,16 +301,16 @@ def test_a_goaway_parts_the_streams(last: int, driver: str, servers: Servers) ->
 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
-def test_a_goaway_of_all_streams_gives_each_its_resend(driver: str, servers: Servers) -> None:
-    server = servers(*h.each_in_turn(h.wait, h.wait, h.goaway(0, ErrorCodes.PROTOCOL_ERROR)))
+def test_a_goaway_of_all_streams_gives_each_its_resend(driver: str, stage: Stage) -> None:
+    server = stage.http2(*h.each_in_turn(h.wait, h.wait, h.goaway(0, ErrorCodes.PROTOCOL_ERROR)))
     results = together(driver, server)
     assert ends(results) == [201, 201, 201]
     assert sorted(each.path[-1] for each in server.read if each.connection > 1) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
-def test_what_was_answered_before_a_goaway_stays_answered(driver: str, servers: Servers) -> None:
-    server = servers(*h.each_in_turn(h.well, h.goaway(1)))
+def test_what_was_answered_before_a_goaway_stays_answered(driver: str, stage: Stage) -> None:
+    server = stage.http2(*h.each_in_turn(h.well, h.goaway(1)))
     results = together(driver, server, 2)
     assert ends(results) == [201, 201]
     assert [each.path[-1] for each in server.read if each.connection > 1] == ["b"]
@@ -349,11 +318,9 @@ def test_what_was_answered_before_a_goaway_stays_answered(driver: str, servers: 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("fate", [h.close, h.slam, h.silent, h.not_http2])
-def test_the_end_of_a_connection_is_everybodys(
-    fate: h.Break, driver: str, servers: Servers
-) -> None:
-    server = servers(*h.each_in_turn(h.well, h.wait, fate))
-    results = together(driver, server)
+def test_the_end_of_a_connection_is_everybodys(fate: h.Break, driver: str, stage: Stage) -> None:
+    server = stage.http2(*h.each_in_turn(h.well, h.wait, fate))
+    results = together(driver, server, timeout=SHORT if fate is h.silent else TIMEOUT)
     assert ends(results) == [201, "unknown 1", "unknown 1"]
     assert all(isinstance(each, UnknownOutcome) for each in results[1:])
     assert server.count("POST") == 3
@@ -374,9 +341,9 @@ class Twice(httpx.HTTPTransport):
 
 @pytest.mark.parametrize("second", [h.reset(ErrorCodes.REFUSED_STREAM), h.goaway(0)])
 def test_a_second_try_below_us_that_is_taken_back_does_not_hide_the_first(
-    second: h.Break, servers: Servers
+    second: h.Break, stage: Stage
 ) -> None:
-    server = servers(h.reset(ErrorCodes.CANCEL), second)
+    server = stage.http2(h.reset(ErrorCodes.CANCEL), second)
     mount = on_httpx.RecoverTransport(Twice(http1=False, http2=True), policy=POLICY)
     with httpx.Client(transport=mount) as client:
         with pytest.raises(UnknownOutcome) as raised:

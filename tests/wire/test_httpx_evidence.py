@@ -21,7 +21,7 @@ from tests import breaking as b
 from tests.breaking_proxies import socks_refuses
 from tests.drivers import LIBRARIES
 from tests.wire import scenes as at
-from tests.wire.clients import ALL_COLOURS, COLOURS, make, trusting, types
+from tests.wire.clients import ALL_COLOURS, COLOURS, SHORT, make, patience, trusting, types
 from tests.wire.scenes import ALWAYS, Make
 from tests.wire.stage import POLICY, Scene, Stage, mend_while_waiting, told
 
@@ -102,7 +102,7 @@ ROWS = [pytest.param(name, marks=[SOCKETS] if "SOCKS" in name else []) for name 
 def test_not_sent_alone(name: str, driver: str, stage: Stage) -> None:
     fault, error = NOT_SENT[name]
     scene = fault(stage, ALWAYS)
-    assert types(alone(stage, driver, scene)).split()[0] == error
+    assert types(alone(stage, driver, scene, timeout=patience(name))).split()[0] == error
     assert scene.delivered() == 0
 
 
@@ -113,7 +113,7 @@ def test_not_sent_is_sent_again(
 ) -> None:
     scene = NOT_SENT[name][0](stage, 1)
     mend_while_waiting(monkeypatch, scene.mend)
-    answer = go(stage, driver, scene)
+    answer = go(stage, driver, scene, timeout=patience(name))
     assert getattr(answer, "status_code", answer) == 201
     assert scene.server.count("POST") == 1
     first, second = told(answer).attempts
@@ -127,7 +127,7 @@ def test_never_sent_is_failed_and_not_unknown(name: str, driver: str, stage: Sta
     fault, error = NOT_SENT[name]
     scene = fault(stage, ALWAYS)
     with task("t") as t:
-        raised = go(stage, driver, scene)
+        raised = go(stage, driver, scene, timeout=patience(name))
     assert types(raised).split()[0] == error
     assert not isinstance(raised, UnknownOutcome)
     assert (told(raised).failure, told(raised).applied) == NOTHING
@@ -141,7 +141,7 @@ def test_never_sent_is_failed_and_not_unknown(name: str, driver: str, stage: Sta
 def test_a_silent_SOCKS_proxy(driver: str, stage: Stage) -> None:
     """httpx itself would wait for it without end."""
     scene = at.by_socks(b.silent)(stage, 1)
-    assert go(stage, driver, scene).status_code == 201
+    assert go(stage, driver, scene, timeout=SHORT).status_code == 201
     assert scene.server.count("POST") == 1
 
 
@@ -312,11 +312,11 @@ def test_a_post_that_was_sent_is_unknown_and_sent_once(
 ) -> None:
     fault, errors = SENT[name]
     bare = fault(stage, ALWAYS)
-    error = alone(stage, driver, bare)
+    error = alone(stage, driver, bare, timeout=patience(name))
     assert types(error).split()[0] in errors
     scene = fault(stage, ALWAYS)
     with task("t") as t:
-        raised = go(stage, driver, scene)
+        raised = go(stage, driver, scene, timeout=patience(name))
     assert isinstance(raised, UnknownOutcome)
     assert types(raised.__cause__).split()[0] in errors
     assert isinstance(raised, type(raised.__cause__))
@@ -334,7 +334,7 @@ def test_what_may_be_repeated_is_recovered(
     name: str, driver: str, method: str, stage: Stage
 ) -> None:
     scene = SENT[name][0](stage, 1)
-    answer = go(stage, driver, scene, method)
+    answer = go(stage, driver, scene, method, timeout=patience(name))
     assert getattr(answer, "status_code", answer) == 200
     assert scene.delivered(method) == 2
 
@@ -347,9 +347,9 @@ def test_a_write_timeout_is_unknown_though_the_server_has_not_read(
     def scene() -> Scene:
         return Scene(stage.server(tls, meet=[b.deaf]), body=b.BIG)
 
-    assert type(alone(stage, driver, scene())).__name__ == "WriteTimeout"
+    assert type(alone(stage, driver, scene(), timeout=SHORT)).__name__ == "WriteTimeout"
     ours = scene()
-    raised = go(stage, driver, ours)
+    raised = go(stage, driver, ours, timeout=SHORT)
     assert isinstance(raised, UnknownOutcome)
     assert type(raised.__cause__).__name__ == "WriteTimeout"
     assert (phases(raised), ours.delivered(), ours.server.connections) == (["sent"], 0, 1)
@@ -431,14 +431,17 @@ def cut(stage: Stage, name: str, code: int) -> Scene:
 @pytest.mark.parametrize("driver", TWO)
 @pytest.mark.parametrize("name", CUT)
 def test_a_cut_body_alone(name: str, driver: str, stage: Stage) -> None:
-    assert type(alone(stage, driver, cut(stage, name, 200), "GET")).__name__ == CUT[name][1]
+    assert (
+        type(alone(stage, driver, cut(stage, name, 200), "GET", timeout=patience(name))).__name__
+        == CUT[name][1]
+    )
 
 
 @pytest.mark.parametrize("driver", ALL_COLOURS)
 @pytest.mark.parametrize("name", KNOWN_LENGTH)
 def test_a_read_with_a_cut_body_is_read_again(name: str, driver: str, stage: Stage) -> None:
     scene = cut(stage, name, 200)
-    assert go(stage, driver, scene, "GET").status_code == 200
+    assert go(stage, driver, scene, "GET", timeout=patience(name)).status_code == 200
     assert scene.delivered("GET") == 2
 
 
@@ -450,7 +453,7 @@ def test_a_write_with_a_cut_answer_was_applied(
 ) -> None:
     scene = cut(stage, name, 201)
     with task("t") as t:
-        raised = go(stage, driver, scene, method)
+        raised = go(stage, driver, scene, method, timeout=patience(name))
     assert type(raised).__name__ == CUT[name][1]
     assert scene.delivered(method) == 1
     assert t.report().status == "done"
@@ -469,7 +472,7 @@ def test_a_cut_refusal_has_the_class_of_its_status(
     for name in KNOWN_LENGTH:
         scene = cut(stage, name, code)
         with task("t") as t:
-            raised = go(stage, driver, scene)
+            raised = go(stage, driver, scene, timeout=patience(name))
         assert type(raised).__name__ == CUT[name][1]
         assert (t.report().status, scene.delivered()) == (
             "unknown" if code == 500 else "failed",
