@@ -16,7 +16,7 @@ from typing import Any
 from tests.drivers import LIBRARIES
 
 DIALECTS = ("httpx sync", "httpx asyncio", "httpx2 sync", "httpx2 trio")
-_CALLS = ("get", "options", "head", "post", "put", "patch", "delete", "request", "send")
+_CALLS = ("get", "options", "head", "post", "put", "patch", "delete", "query", "request", "send")
 _OF_TRANSPORTS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env")
 
 
