@@ -7,23 +7,16 @@ every way: without us it proves the test, with us that nothing changes.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from functools import cache, wraps
+from functools import wraps
 from typing import Any
 
-from tests.drivers import LIBRARIES
+from tests.drivers import CONTEXT, LIBRARIES
 
 DIALECTS = ("httpx sync", "httpx asyncio", "httpx2 sync", "httpx2 trio")
 _CALLS = ("get", "options", "head", "post", "put", "patch", "delete", "query", "request", "send")
 _OF_TRANSPORTS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env")
-
-
-@cache
-def context() -> ssl.SSLContext:
-    """What a client of a test trusts; one for all, since making one takes longer than a call."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Dialect:
@@ -41,7 +34,7 @@ class Dialect:
     def own(self, **settings: Any) -> Any:
         """The library's own transport."""
         kind = self.lib.HTTPTransport if self.blocking else self.lib.AsyncHTTPTransport
-        return kind(**{"verify": context()} | settings)
+        return kind(**{"verify": CONTEXT} | settings)
 
     def over(self, transport: Any, **settings: Any) -> Any:
         """A transport, under a mount of ours where that is the way."""
@@ -54,7 +47,7 @@ class Dialect:
     def client(self, **settings: Any) -> Any:
         """A client with these settings; `recovery` holds settings of ours."""
         recovery = settings.pop("recovery", {})
-        settings = {"verify": context()} | settings
+        settings = {"verify": CONTEXT} | settings
         if "transport" in settings or self.way == "mounted":
             own = {name: settings[name] for name in _OF_TRANSPORTS if name in settings}
             settings.pop("proxy", None)  # the mount has it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -19,6 +20,7 @@ from httpx_recover import httpx2 as on_httpx2
 from httpx_recover.requests import RecoverAdapter
 
 TIMEOUT = 0.2
+CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # one for all: to make one takes long
 POLICY = Policy(backoff=(0.03, 0.05), jitter=0.0, settle=0.5)
 LIBRARIES = {"httpx": (httpx, on_httpx), "httpx2": (httpx2, on_httpx2)}
 DRIVERS = [f"{name} {colour}" for name in LIBRARIES for colour in ("sync", "asyncio", "trio")]
@@ -46,10 +48,16 @@ def run_calls(
         return _on_requests(calls, around, timeout, RecoverAdapter(policy=policy, rules=rules))
     library, mounts = LIBRARIES[name]
     if colour == "sync":
-        mount = mounts.RecoverTransport(policy=policy, rules=rules)
+        mount = mounts.RecoverTransport(policy=policy, rules=rules, verify=CONTEXT)
         with library.Client(transport=mount, timeout=timeout, trust_env=False) as client:
+<<<<<<< HEAD
             return _in_threads(client, calls, around)
     mount = mounts.AsyncRecoverTransport(policy=policy, rules=rules)
+=======
+            with ThreadPoolExecutor(len(calls)) as pool:
+                return list(pool.map(lambda call: _one(client, call, around), calls))
+    mount = mounts.AsyncRecoverTransport(policy=policy, rules=rules, verify=CONTEXT)
+>>>>>>> 25ecfab01fc2de7ea39d474f44f8dc6fda6baf04
 
     async def main() -> list[Any]:
         async with library.AsyncClient(transport=mount, timeout=timeout, trust_env=False) as client:

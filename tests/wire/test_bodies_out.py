@@ -24,6 +24,7 @@ from tests import breaking as b
 from tests.clients import Dialect
 from tests.drivers import DRIVERS, POLICY, run_calls
 from tests.faulty import FaultServer
+from tests.httpbin import Httpbin
 from tests.wire.stage import Stage
 
 SYNC = [each for each in DRIVERS if each.endswith("sync") and "asyncio" not in each]
@@ -446,3 +447,24 @@ def test_a_body_that_waits_to_be_welcome_under_requests(stage: Stage) -> None:
         r = session.post(server.url, headers=headers, data=b.BIG, timeout=5)
     assert r.status_code == 201
     assert digests(server) == [blake2b(b.BIG).digest()] * 2
+
+
+# ---------------------------------------------------------------------- redirects
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [307, 308])
+async def test_a_redirect_asks_for_the_body_again(
+    dialect: Dialect, httpbin: Httpbin, status: int
+) -> None:
+    """What can be sent again follows, what is read once is refused by the client itself."""
+    url = f"{httpbin.url}/redirect-to?url=/anything&status={status}"
+    async with dialect.client(recovery=SETTINGS, follow_redirects=True) as client:
+        r = await client.post(url, files={"f": ("name", io.BytesIO(b"in a part"))})
+        assert r.json()["files"][0]["content"] == "in a part"
+        one, two = httpbin.seen
+        assert one.body == two.body
+        httpbin.fresh()
+        with pytest.raises(dialect.lib.StreamConsumed):
+            await client.post(url, content=dialect.body(b"read ", b"once"))
+    assert [(each.method, each.body) for each in httpbin.seen] == [("POST", b"read once")]
