@@ -50,14 +50,8 @@ def run_calls(
     if colour == "sync":
         mount = mounts.RecoverTransport(policy=policy, rules=rules, verify=CONTEXT)
         with library.Client(transport=mount, timeout=timeout, trust_env=False) as client:
-<<<<<<< HEAD
             return _in_threads(client, calls, around)
-    mount = mounts.AsyncRecoverTransport(policy=policy, rules=rules)
-=======
-            with ThreadPoolExecutor(len(calls)) as pool:
-                return list(pool.map(lambda call: _one(client, call, around), calls))
     mount = mounts.AsyncRecoverTransport(policy=policy, rules=rules, verify=CONTEXT)
->>>>>>> 25ecfab01fc2de7ea39d474f44f8dc6fda6baf04
 
     async def main() -> list[Any]:
         async with library.AsyncClient(transport=mount, timeout=timeout, trust_env=False) as client:
