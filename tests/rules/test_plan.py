@@ -25,7 +25,7 @@ def look(read: Any, call: Any) -> Any:
 # ------------------------------------------------------------------ what the method means
 
 
-@pytest.mark.parametrize("method", SAFE)
+@pytest.mark.parametrize("method", sorted(SAFE))
 def test_safe_methods_are_reads(method: str) -> None:
     found = plan(method)
     assert (found.rights.safe, found.rights.idempotent) == (True, True)
@@ -106,7 +106,9 @@ def test_where_the_key_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [Rule(verify=look), Rule(dedupes=True), Rule(key=Key.header("X"))], ids=str
+    "rule",
+    [Rule(verify=look), Rule(dedupes=True), Rule(key=Key.header("X"))],
+    ids=["verify", "dedupes", "key"],
 )
 def test_a_write_with_something_to_prepare_is_not_light(rule: Rule) -> None:
     assert plan("PUT").light

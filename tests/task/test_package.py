@@ -119,7 +119,9 @@ def test_it_is_wrapped_once_with_one_set_of_settings() -> None:
             recover(client, policy=Policy(attempts=3), rules=[Rule("GET /a")])
 
 
-@pytest.mark.parametrize("thing", [None, 7, httpx.Client, object()], ids=repr)
+@pytest.mark.parametrize(
+    "thing", [None, 7, httpx.Client, object()], ids=["none", "number", "class", "object"]
+)
 def test_what_is_no_client_is_refused(thing: object) -> None:
     with pytest.raises(
         ValueError, match=r"client=.*: must be a client of httpx, httpx2 or requests"
