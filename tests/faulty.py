@@ -42,6 +42,7 @@ class FaultServer:
 
     seen: list[Seen] = field(default_factory=list)
     book: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    late: float = LATE
 
     def __post_init__(self) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -154,7 +155,7 @@ class FaultServer:
         return False
 
     def _play_502late(self, connection: socket.socket, seen: Seen) -> bool:
-        self.apply_later(seen, LATE)
+        self.apply_later(seen, self.late)
         return respond(connection, 502, {"error": "upstream"})
 
     def _play_big503(self, connection: socket.socket, seen: Seen) -> bool:

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from httpx_recover import Rule, outcome, verify
 from httpx_recover._memory import MEMORY
-from tests.drivers import DRIVERS, run_calls
-from tests.faulty import FAULTS, LATE, SLOW, FaultServer
+from tests.drivers import DRIVERS, POLICY, run_calls
+from tests.faulty import FAULTS, SLOW, FaultServer
 
 KINDS = ("GET", "PUT", "DELETE", "POST", "keyed", "verified")
 RULES = [
     Rule("POST /*/keyed", dedupes=True),
     Rule("POST /*/verified", verify=verify.found("?ref={json.ref}")),
 ]
+# A slow machine must not see with its first look what comes before the second.
+LATE = 0.9
+PATIENT = replace(POLICY, settle=1.3)
 CELLS = [(fault, kind) for fault in FAULTS for kind in KINDS]
 
 
@@ -50,9 +54,10 @@ def actions_of(x: Any) -> tuple[Any, ...]:
 
 def play(driver: str) -> tuple[dict[tuple[str, str], tuple[Any, ...]], dict[Any, tuple[int, int]]]:
     MEMORY.clear()
-    server = FaultServer()
+    server = FaultServer(late=LATE)
     try:
-        ends = run_calls(driver, [call_of(server, *cell) for cell in CELLS], rules=RULES)
+        calls = [call_of(server, *cell) for cell in CELLS]
+        ends = run_calls(driver, calls, rules=RULES, policy=PATIENT, timeout=0.3)
         time.sleep(SLOW + LATE)  # every late booking has happened
         counts = {}
         for fault, kind in CELLS:
