@@ -17,7 +17,7 @@ demo: $(READY)
 	$(BIN)/python -m httpx_recover demo
 
 test: $(READY)
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check

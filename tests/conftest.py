@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from httpx_recover import _drive
 from httpx_recover._memory import MEMORY
+from tests.wire.cells import RAN
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,6 +18,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="the grid of every byte with all seven drivers, and with no byte left out",
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How large the grid of every byte was."""
+    for driver, count in RAN.items():
+        terminalreporter.write_line(f"every byte: {count:,} cells with {driver}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist tells its cells to the process that reports."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["cells"] = dict(RAN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    RAN.update(getattr(node, "workeroutput", {}).get("cells", {}))
 
 
 class FakeClock(_drive.Clock):

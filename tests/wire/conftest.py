@@ -16,14 +16,7 @@ from tests.faulty import FaultServer
 from tests.httpbin import Httpbin
 from tests.sessions import WAYS, dressed
 from tests.tls import NAMES, Authority, server_context
-from tests.wire.cells import RAN
 from tests.wire.stage import Stage
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How large the grid of every byte was."""
-    for driver, count in RAN.items():
-        terminalreporter.write_line(f"every byte: {count:,} cells with {driver}")
 
 
 @pytest.fixture
