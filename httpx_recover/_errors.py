@@ -83,7 +83,8 @@ def as_client_error(
 def _twofold(kind: type[RecoverError], base: type[BaseException]) -> type[RecoverError]:
     made = _made.get((kind, base))
     if made is None:
-        names = {"__module__": kind.__module__, "__doc__": kind.__doc__, "_twofold": True}
+        names: dict[str, Any] = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        names["_twofold"] = True
         names["__str__"] = BaseException.__str__  # ssl.SSLError would show a tuple
         made = _made[kind, base] = type(kind.__name__, (kind, base), names)
     return made
