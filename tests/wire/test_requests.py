@@ -125,14 +125,17 @@ os._exit(0)
 )
 def test_a_forked_session_opens_connections_of_its_own(maker: str, made: str, mixed: bool) -> None:
     script = FORKED.format(maker=maker, made=made)
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=True,
-    )
+    for _ in range(8 if mixed else 1):  # two processes at one socket may get by with luck
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=True,
+        )
+        if int(ran.stdout) > 0:
+            break
     assert (int(ran.stdout) > 0) is mixed, ran
 
 
