@@ -380,7 +380,8 @@ class BasePort:
 
     def _spare(self) -> Any:
         """The failed response that must not hold its connection while we wait or ask."""
-        return None if self.action.state == DONE else self.response
+        done = self.action.state == DONE and not self.action.lost_answer
+        return None if done else self.response
 
     def prepare(self) -> None:
         """Before a resend: keep the end of the last one, wind the body back, sign again."""

@@ -53,6 +53,11 @@ class RequestsPort(BlockingPort):
         """Close the failed response that must not hold its connection while we wait or ask."""
         shelve(self._spare(), self.recovery_ends)
 
+    def drop(self) -> None:
+        """Close an answer that its caller, who has gone, will not get."""
+        if self.response is not None:
+            self.response.close()
+
     def load(self, response: Any) -> None:
         """A read of ours is never streamed: its body is there, or was cut, which shows now."""
         response.content  # noqa: B018 # the property reads
