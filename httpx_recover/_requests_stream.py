@@ -32,7 +32,7 @@ class Spliced:
             try:
                 data: bytes = self.raw.read(amount, decode_content=False)
             except Exception as exc:
-                self.raw.close()
+                _let_go(self.raw)
                 self.raw = self.flow.go_on(exc, self.taken).raw
             except BaseException:
                 self.flow.leave()
@@ -47,7 +47,13 @@ class Spliced:
     def close(self) -> None:
         """Close the answer that is read from."""
         self.closed = True
-        self.raw.close()
+        _let_go(self.raw)
+
+
+def _let_go(raw: Any) -> None:
+    """Close it and give its place in the pool back, as requests does with a raw response."""
+    raw.close()
+    raw.release_conn()
 
 
 def splice(response: Any, flow: Any) -> None:
