@@ -45,8 +45,8 @@ def stream(connection: socket.socket, status: int, body: bytes = b'{"error": 1}'
 
 
 @contextmanager
-def session_of(policy: Policy, *rules: Rule) -> Iterator[requests.Session]:
-    adapter = RecoverAdapter(policy=policy, rules=rules, pool_maxsize=1, pool_block=True)
+def session_of(policy: Policy, *rules: Rule, blocks: bool = True) -> Iterator[requests.Session]:
+    adapter = RecoverAdapter(policy=policy, rules=rules, pool_maxsize=1, pool_block=blocks)
     with requests.Session() as session:
         session.trust_env = False
         session.mount("http://", adapter)
@@ -180,7 +180,7 @@ STOPPED = Rule("POST /**", verify=stopped, confirm=True)
 
 
 @pytest.mark.parametrize("lost", [False, True])
-@pytest.mark.parametrize("make", [client_of, lambda rule: session_of(POLICY, rule)])
+@pytest.mark.parametrize("make", [client_of, lambda rule: session_of(POLICY, rule, blocks=False)])
 def test_the_answer_of_a_program_that_is_stopped_while_it_is_confirmed(
     server: FaultServer, make: Any, lost: bool
 ) -> None:
