@@ -122,10 +122,8 @@ class Mount:
             return
 
         def make_port() -> Any:
-            port = self.late(request, plan, scope, *sending)
+            port = self.late(request, plan, scope, *sending, instead=success)
             port.call.answered(_drive.clock.now(), status)
-            if task is not None and success is not None:
-                task.drop(success)
             return port
 
         self.follow(response, make_port, resumes=plan.resumes)

@@ -27,7 +27,7 @@ from httpx_recover._requests_port import RequestsPort
 from httpx_recover._requests_stream import splice, watch_content
 from httpx_recover._requests_wire import Hooks, Sending, in_memory
 from httpx_recover._table import EARLY
-from httpx_recover._task import SCOPE, Scope, logger
+from httpx_recover._task import SCOPE, Scope, Success, logger
 from httpx_recover._view import MARK
 
 
@@ -129,12 +129,19 @@ class RequestsMount(Mount):
         return _drive.run(port, port.received(response, torn))
 
     def late(
-        self, request: Any, plan: Plan, scope: Scope | None, sending: Sending, phase: Phase
+        self,
+        request: Any,
+        plan: Plan,
+        scope: Scope | None,
+        sending: Sending,
+        phase: Phase,
+        *,
+        instead: Success | None = None,
     ) -> RequestsPort:
         """The port of a call whose first send is over and was not simply a success."""
         port = RequestsPort(self, request, plan, scope, sending)
         port.phase = phase
-        port.open_late()
+        port.open_late(instead=instead)
         return port
 
     def is_streaming(self, response: Any) -> bool:

@@ -186,3 +186,17 @@ def test_a_stale_date_does_not_outlive_its_wait(server: FaultServer) -> None:
     found = outcome(raised.value)
     assert found is not None
     assert (found.wait, found.retry_at) == (None, None)
+
+
+def test_a_read_that_failed_and_then_succeeded_at_its_second_try_is_done(
+    server: FaultServer,
+) -> None:
+    def answer(connection: socket.socket, seen: Seen) -> bool:
+        return respond(connection, 503 if len(server.seen) <= POLICY.attempts + 1 else 200, {})
+
+    server._answer = answer  # type: ignore[method-assign]
+    with task("t") as t, client_of() as client:
+        assert client.get(f"{server.url}/a").status_code == 503
+        assert client.get(f"{server.url}/a").status_code == 200
+    assert t.report().status == "done"
+    assert t.report().failed == ()
