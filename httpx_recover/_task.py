@@ -117,6 +117,16 @@ def _live(scope: Scope | None) -> Scope | None:
     return scope
 
 
+def here() -> Scope | None:
+    """Where a call is made now: of a task that has been left only the block inside it holds."""
+    scope = SCOPE.get()
+    if scope is None or scope.task is None or scope.task._left is None:
+        return scope
+    around, block = _live(scope), scope.block
+    task = None if around is None else around.task
+    return None if task is None and block is None else Scope(task, block)
+
+
 def _restore(own: Scope | None, before: Scope | None) -> None:
     if SCOPE.get() is own:
         SCOPE.set(_live(before))
