@@ -44,6 +44,8 @@ class HttpxPort(BasePort):
     def renew(self, make: Callable[[], Any]) -> None:
         """Give the request the body that `make` makes."""
         body = make()
+        if body is None:  # most often a function that forgets to return it
+            raise TypeError("body= gave None, which would be sent as no body at all")
         stream = type(self.request)("POST", self.request.url, content=body).stream
         if not isinstance(stream, self.mount.stream_kind):
             raise TypeError(f"body= gave a {type(body).__name__}, which this client cannot send")

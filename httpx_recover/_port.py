@@ -344,6 +344,7 @@ class BasePort:
             FailureClass.TRANSIENT, Applied.NO, "not_sent", type(exc).__name__, recoverable=False
         )
         self.call.lost(_drive.clock.now(), evidence)
+        self.action.trail.pop()  # it was not handed down
         self.action.note = f"a resend could not be prepared ({type(exc).__name__})"
         return Stop("earlier")
 
