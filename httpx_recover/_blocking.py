@@ -10,7 +10,9 @@ from httpx_recover._credentials import is_bound
 from httpx_recover._port import BasePort
 from httpx_recover._task import outside_block
 from httpx_recover._view import HOPS
-from httpx_recover._words import Ask, Note, Send, Step, Wait
+from httpx_recover._words import Ask, Note, Send, Step, Stop, Wait
+
+_EARLIER = Stop("earlier")
 
 
 class BlockingPort(BasePort):
@@ -18,6 +20,7 @@ class BlockingPort(BasePort):
 
     attempt: Any  # hand the request down once: the response, and the error that cut its body
     shelve: Any  # close a failed response before waiting
+    drop: Any  # close an answer that its caller will not get
     load: Any  # read a whole body
     child: Any  # the port of a recovery read
     signed_send: Any  # a read through the client itself, which signs it
@@ -48,7 +51,10 @@ class BlockingPort(BasePort):
             response, torn = self.attempt(step.timeout)
         except Exception as exc:
             return self.failed(exc)
-        return self.received(response, torn)
+        seen = self.received(response, torn)
+        if seen == _EARLIER:  # then nobody gets this one, which would hold its connection
+            self.shelve()
+        return seen
 
     def ask(self, question: str) -> Any:
         """Run the verifier, or make the confirming read."""
@@ -64,6 +70,9 @@ class BlockingPort(BasePort):
                 return verify(self.read, view)
         except Exception as exc:
             return self.verifier_raised(exc)
+        except BaseException:
+            self.drop()
+            raise
 
     def walk(self, steps: Any) -> Any:
         """Make the reads that a ready-made verifier wants, and return its verdict."""

@@ -15,7 +15,9 @@ from httpx_recover._httpx_wire import Cut, atracer, is_small, put_back, too_late
 from httpx_recover._policy import is_async
 from httpx_recover._task import outside_block
 from httpx_recover._view import HOPS
-from httpx_recover._words import Ask, Note, Send, Step, Wait
+from httpx_recover._words import Ask, Note, Send, Step, Stop, Wait
+
+_EARLIER = Stop("earlier")
 
 
 class AsyncPort(HttpxPort):
@@ -47,7 +49,10 @@ class AsyncPort(HttpxPort):
             response, torn = await self.attempt(step.timeout)
         except Exception as exc:
             return self.failed(exc)
-        return self.received(response, torn)
+        seen = self.received(response, torn)
+        if seen == _EARLIER:  # then nobody gets this one, which would hold its connection
+            await self.shelve()
+        return seen
 
     async def attempt(self, left: float | None) -> tuple[Any, BaseException | None]:
         """Hand the request down once, traced, and read a small body of the answer."""
@@ -99,6 +104,9 @@ class AsyncPort(HttpxPort):
                 return await self.consult(verify, view)
         except Exception as exc:
             return self.verifier_raised(exc)
+        except BaseException:
+            await self.drop()
+            raise
 
     async def consult(self, verify: Any, view: Any) -> Any:
         """Run a caller's verifier. A plain function may block, so it gets a thread of its own."""
@@ -154,12 +162,18 @@ class AsyncPort(HttpxPort):
         """Close the failed response that must not hold its connection while we wait or ask."""
         await ashelve(self._spare(), self.lib, self.recovery_ends)
 
+    async def drop(self) -> None:
+        """Close an answer that its caller, who has gone, will not get."""
+        if self.response is not None:
+            await self.response.stream.aclose()
+
     async def load(self, response: Any) -> None:
         """Read a whole body."""
         await response.aread()
 
     def child(self, request: Any) -> AsyncPort:
         """The port of a recovery read."""
+        self.hurry(request)
         return AsyncPort(self.mount, request, self.mount.read_plan(), self.scope)
 
     async def signed_send(self, request: Any) -> Any:

@@ -26,7 +26,7 @@ from httpx_recover._memory import MEMORY
 from httpx_recover._mount import Mount
 from httpx_recover._plan import Plan
 from httpx_recover._policy import Policy, check_colour
-from httpx_recover._task import SCOPE, Scope, logger
+from httpx_recover._task import Scope, Success, here, logger
 from httpx_recover._view import MARK
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -51,10 +51,12 @@ class HttpxMount(Mount):
         self.real = type(inner) is real  # a subclass may do anything before it connects
         self.memory_stream = self.lib.ByteStream
 
-    def late(self, request: Any, plan: Plan, scope: Scope | None) -> Any:
+    def late(
+        self, request: Any, plan: Plan, scope: Scope | None, *, instead: Success | None = None
+    ) -> Any:
         """The port of a call whose first send is over and was not simply a success."""
         port = self.port(self, request, plan, scope)
-        port.open_late()
+        port.open_late(instead=instead)
         return port
 
     def prepare_write(self, request: Any, plan: Plan, own: Any) -> Lean:
@@ -91,7 +93,7 @@ class SyncMount(HttpxMount):
 
     def handle_request(self, request: Any) -> Any:
         """Send the request, and recover it when it fails half-way."""
-        scope = SCOPE.get()
+        scope = here()
         extensions = request.extensions
         if self.routes or (scope is not None) or "recover" in extensions:
             plan = self.find_plan(request, scope)
@@ -181,7 +183,7 @@ class AsyncMount(HttpxMount):
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send the request, and recover it when it fails half-way."""
-        scope = SCOPE.get()
+        scope = here()
         extensions = request.extensions
         if self.routes or (scope is not None) or "recover" in extensions:
             plan = self.find_plan(request, scope)

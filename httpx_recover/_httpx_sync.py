@@ -43,12 +43,18 @@ class SyncPort(BlockingPort, HttpxPort):
         """Close the failed response that must not hold its connection while we wait or ask."""
         shelve(self._spare(), self.lib, self.recovery_ends)
 
+    def drop(self) -> None:
+        """Close an answer that its caller, who has gone, will not get."""
+        if self.response is not None:
+            self.response.stream.close()
+
     def load(self, response: Any) -> None:
         """Read a whole body."""
         response.read()
 
     def child(self, request: Any) -> SyncPort:
         """The port of a recovery read."""
+        self.hurry(request)
         return SyncPort(self.mount, request, self.mount.read_plan(), self.scope)
 
     def signed_send(self, request: Any) -> Any:

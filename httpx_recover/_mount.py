@@ -9,6 +9,8 @@ from httpx_recover._plan import Plan, Route, make_plan, make_routes
 from httpx_recover._policy import Policy, Rule
 from httpx_recover._task import Scope, Success, Task, logger
 
+_PLANS = 256  # kept; made again when needed
+
 
 class Mount:
     """The settings of a mount, and which of them hold for a request."""
@@ -88,6 +90,8 @@ class Mount:
         place = (method, index, policy)
         plan = self._plans.get(place)
         if plan is None:
+            if len(self._plans) >= _PLANS:  # tasks may each have a deadline of their own
+                self._plans.clear()
             layers = [self.routes[index].said] if index >= 0 else []
             plan = self._plans[place] = make_plan(method, policy, *layers)
         return plan
@@ -122,10 +126,8 @@ class Mount:
             return
 
         def make_port() -> Any:
-            port = self.late(request, plan, scope, *sending)
+            port = self.late(request, plan, scope, *sending, instead=success)
             port.call.answered(_drive.clock.now(), status)
-            if task is not None and success is not None:
-                task.drop(success)
             return port
 
         self.follow(response, make_port, resumes=plan.resumes)

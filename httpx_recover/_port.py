@@ -138,10 +138,11 @@ class BasePort:
         if again:  # an auth flow or a redirect sends what was read already
             self.rewind()
 
-    def open_late(self, sent: Any = None) -> None:
+    def open_late(self, sent: Any = None, instead: Any = None) -> None:
         """Make the record after the first send: there is something to decide.
 
         `sent` is what is known of a write that was sent with a key or a trace; see `_lean`.
+        `instead` is the success that the task has been told of already.
         """
         plan, begun = self.plan, _drive.clock.now()
         self.action = Action(self.request.method, self.request.url, safe=plan.rights.safe)
@@ -150,7 +151,10 @@ class BasePort:
             begun, self.action.key = sent.begun, sent.key
             self.wire.set_mark(self.request, plan.key.name, Mark(sent.ours, self.action))
         if self.task is not None:
-            self.task.add(self.action)
+            if instead is None:
+                self.task.add(self.action)
+            else:
+                self.task.exchange(instead, self.action)
             self._name(self.task)
         self.call = self._make_call(plan)
         self.action.busy = True
@@ -340,6 +344,7 @@ class BasePort:
             FailureClass.TRANSIENT, Applied.NO, "not_sent", type(exc).__name__, recoverable=False
         )
         self.call.lost(_drive.clock.now(), evidence)
+        self.action.trail.pop()  # it was not handed down
         self.action.note = f"a resend could not be prepared ({type(exc).__name__})"
         return Stop("earlier")
 
@@ -380,7 +385,8 @@ class BasePort:
 
     def _spare(self) -> Any:
         """The failed response that must not hold its connection while we wait or ask."""
-        return None if self.action.state == DONE else self.response
+        done = self.action.state == DONE and not self.action.lost_answer
+        return None if done else self.response
 
     def prepare(self) -> None:
         """Before a resend: keep the end of the last one, wind the body back, sign again."""
@@ -533,7 +539,8 @@ class BasePort:
         status = None if self.response is None else self.response.status_code
         call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent, status=status)
         self.came_back(Stop("error"))
-        self.settle()
+        if not self.guest:
+            self.settle()
 
     def torn(self, stop: str, *, resumable: bool) -> Step:
         """The body of the answer is cut while the caller reads it; see `_flow`."""
@@ -571,9 +578,8 @@ class BasePort:
         action.busy = False
         if action.safe:
             self._log()
-            if task is not None and action.state == FAILED:
-                self._identify(action)
-                task.remember_failure(action)
+            if task is not None:
+                self._mend_or_remember(task)
             return
         lost = action.state == UNKNOWN and action.lost_end is not None
         if lost or action.lost_answer or action.items is not None:
@@ -582,12 +588,17 @@ class BasePort:
             MEMORY.forget(action)
             if task is not None:
                 task.forget(action)
-        if task is not None and action.state == FAILED:
-            self._identify(action)
-            task.remember_failure(action)
-        elif task is not None and action.state == DONE:
-            task.mend(action, self._print)
+        if task is not None:
+            self._mend_or_remember(task)
         self._log()
+
+    def _mend_or_remember(self, task: Task) -> None:
+        """A success takes the place of an earlier failure of the same request."""
+        if self.action.state == FAILED:
+            self._identify(self.action)
+            task.remember_failure(self.action)
+        elif self.action.state == DONE:
+            task.mend(self.action, self._print)
 
     def _print(self) -> str:
         self._identify(self.action)

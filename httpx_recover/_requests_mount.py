@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 import requests.exceptions
+from urllib3.response import HTTPResponse
 from urllib3.util import Retry
 
 from httpx_recover import _drive, _requests_wire
@@ -27,7 +28,7 @@ from httpx_recover._requests_port import RequestsPort
 from httpx_recover._requests_stream import splice, watch_content
 from httpx_recover._requests_wire import Hooks, Sending, in_memory
 from httpx_recover._table import EARLY
-from httpx_recover._task import SCOPE, Scope, logger
+from httpx_recover._task import Scope, Success, here, logger
 from httpx_recover._view import MARK
 
 
@@ -64,7 +65,7 @@ class RequestsMount(Mount):
     ) -> Any:
         """Send the request, and recover it when it fails half-way."""
         sending = Sending(stream, timeout, verify, cert, proxies)
-        scope = SCOPE.get()
+        scope = here()
         known = request.hooks.extensions if type(request.hooks) is Hooks else {}
         if self.routes or scope is not None or known:
             plan = self.find_plan(request, scope)
@@ -129,12 +130,19 @@ class RequestsMount(Mount):
         return _drive.run(port, port.received(response, torn))
 
     def late(
-        self, request: Any, plan: Plan, scope: Scope | None, sending: Sending, phase: Phase
+        self,
+        request: Any,
+        plan: Plan,
+        scope: Scope | None,
+        sending: Sending,
+        phase: Phase,
+        *,
+        instead: Success | None = None,
     ) -> RequestsPort:
         """The port of a call whose first send is over and was not simply a success."""
         port = RequestsPort(self, request, plan, scope, sending)
         port.phase = phase
-        port.open_late()
+        port.open_late(instead=instead)
         return port
 
     def is_streaming(self, response: Any) -> bool:
@@ -144,7 +152,8 @@ class RequestsMount(Mount):
     def follow(self, response: Any, make_port: Any, *, resumes: bool) -> None:
         """Note what becomes of a body that the caller reads."""
         flow = Flow(make_port, response, resumes=resumes)
-        if flow.version is not None and flow.version.length is not None:
+        known = flow.version is not None and flow.version.length is not None
+        if known and isinstance(response.raw, HTTPResponse):
             splice(response, flow)
         watch_content(response, flow)
 

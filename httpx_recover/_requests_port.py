@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
@@ -34,7 +34,10 @@ class RequestsPort(BlockingPort):
 
     def renew(self, make: Callable[[], Any]) -> None:
         """Give the request the body that `make` makes."""
-        self.request.body = make()
+        body = make()
+        if body is None or isinstance(body, Mapping):  # nothing, or the names of it, would be sent
+            raise TypeError(f"body= gave a {type(body).__name__}, which is no body")
+        self.request.body = body
 
     def own_read_timeout(self) -> float | None:
         """The call's own read timeout in seconds."""
@@ -52,6 +55,11 @@ class RequestsPort(BlockingPort):
     def shelve(self) -> None:
         """Close the failed response that must not hold its connection while we wait or ask."""
         shelve(self._spare(), self.recovery_ends)
+
+    def drop(self) -> None:
+        """Close an answer that its caller, who has gone, will not get."""
+        if self.response is not None:
+            self.response.close()
 
     def load(self, response: Any) -> None:
         """A read of ours is never streamed: its body is there, or was cut, which shows now."""

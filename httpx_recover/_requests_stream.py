@@ -28,11 +28,18 @@ class Spliced:
         """So many bytes, fewer at the end; all of them without a number."""
         if amount is None:
             return b"".join(iter(lambda: self.read(_PIECE), b""))
+        return self._take("read", amount)
+
+    def read1(self, amount: int = -1) -> bytes:
+        """What has come of it."""
+        return self._take("read1", _PIECE if amount < 0 else amount)
+
+    def _take(self, way: str, amount: int) -> bytes:
         while True:
             try:
-                data: bytes = self.raw.read(amount, decode_content=False)
+                data: bytes = getattr(self.raw, way)(amount, decode_content=False)
             except Exception as exc:
-                self.raw.close()
+                _let_go(self.raw)
                 self.raw = self.flow.go_on(exc, self.taken).raw
             except BaseException:
                 self.flow.leave()
@@ -47,7 +54,13 @@ class Spliced:
     def close(self) -> None:
         """Close the answer that is read from."""
         self.closed = True
-        self.raw.close()
+        _let_go(self.raw)
+
+
+def _let_go(raw: Any) -> None:
+    """Close it and give its place in the pool back, as requests does with a raw response."""
+    raw.close()
+    raw.release_conn()
 
 
 def splice(response: Any, flow: Any) -> None:
@@ -62,6 +75,7 @@ def splice(response: Any, flow: Any) -> None:
         preload_content=False,
         enforce_content_length=False,  # the parts are counted by `flow`
         original_response=raw._original_response,  # the session looks for cookies in it
+        request_url=raw.geturl(),
     )
 
 

@@ -117,6 +117,16 @@ def _live(scope: Scope | None) -> Scope | None:
     return scope
 
 
+def here() -> Scope | None:
+    """Where a call is made now: of a task that has been left only the block inside it holds."""
+    scope = SCOPE.get()
+    if scope is None or scope.task is None or scope.task._left is None:
+        return scope
+    around, block = _live(scope), scope.block
+    task = None if around is None else around.task
+    return None if task is None and block is None else Scope(task, block)
+
+
 def _restore(own: Scope | None, before: Scope | None) -> None:
     if SCOPE.get() is own:
         SCOPE.set(_live(before))
@@ -237,11 +247,19 @@ class Task:
             self.parent.add(action)
         self.actions.append(action)
 
-    def drop(self, success: Success) -> None:
-        """What seemed to be a success was none: an action has taken its place."""
+    def exchange(self, success: Success, action: Action) -> None:
+        """What seemed to be a success was none: the action takes its place, and its number.
+
+        And what it had mended is as it was before.
+        """
         each: Task | None = self
         while each is not None:
-            each.actions[:] = [other for other in each.actions if other is not success]
+            for place, other in enumerate(each.actions):
+                if other is success:
+                    each.actions[place] = action
+                elif isinstance(other, Action) and other.superseded is success:
+                    other.superseded = None
+                    each.remember_failure(other)
             each = each.parent
 
     def adopt(self, action: Action) -> bool:
@@ -321,7 +339,8 @@ class Task:
         while root.parent is not None:
             root = root.parent
         numbers = {id(each): n for n, each in enumerate(list(root.actions), 1)}
-        facts = [_facts(each, numbers, self.name) for each in mine]
+        # Another thread may just have exchanged one for another.
+        facts = [_facts(each, numbers, self.name) for each in mine if id(each) in numbers]
         now = _drive.clock.now() if self._left is None else self._left
         elapsed = 0.0 if self._entered is None else now - self._entered
         return Report.from_actions(self.name, facts, elapsed=elapsed, aborted=self._aborted)

@@ -34,7 +34,7 @@ NAMES = {
     "__aiter__": "__iter__",
 }
 STEPS = ("carry", "send", "ask", "walk", "read", "read_once")
-SOCKETS = ("attempt", "look", "shelve", "load", "signed_send")
+SOCKETS = ("attempt", "look", "shelve", "drop", "load", "signed_send")
 TWINS = {
     "_drive:arun": "_drive:run",
     "_drive:AsyncPort.carry": "_drive:Port.carry",

@@ -94,9 +94,19 @@ def test_every_exception_of_the_clients(
 
 def test_silence_is_proof_only_from_the_librarys_own_transport() -> None:
     silent = phase(connected=False)
-    exc = httpx.ReadTimeout("x")
+    exc = httpx.CloseError("x")
     assert judge(exc, silent, safe=False, real=True).applied is Applied.NO
     assert judge(exc, silent, safe=False, real=False).applied is Applied.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "name", ["ReadTimeout", "WriteTimeout", "ReadError", "WriteError", "RemoteProtocolError"]
+)
+def test_a_failure_of_reading_or_writing_in_silence_is_played_by_a_test_tool(name: str) -> None:
+    exc = getattr(httpx, name)("x")
+    found = judge(exc, phase(connected=False), safe=False, real=True)
+    assert (found.failure, found.applied) == (F.UNKNOWN_OUTCOME, Applied.UNKNOWN)
+    assert judge(exc, phase(), safe=False, real=True).applied is Applied.NO
 
 
 def test_what_is_no_transport_failure_is_never_repeated() -> None:

@@ -137,3 +137,22 @@ def test_a_redirect_and_an_auth_flow_send_it_anew(
 def test_what_is_no_function_is_refused() -> None:
     with pytest.raises(ValueError, match="body=b'a': must be a function without arguments"):
         call(body=b"a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("made", [None, {"ref": "a"}])
+def test_what_is_no_body_is_not_sent(server: FaultServer, driver: str, made: Any) -> None:
+    """Nothing at all, or the names of a dictionary, would be another order under the same key."""
+    sent = {"content": source(driver)()}
+    [end] = run_calls(
+        driver,
+        [("POST", f"{server.url}/cut_after/a", sent)],
+        rules=[KEYED],
+        around=partial(call, body=lambda: made),
+    )
+    assert isinstance(end, UnknownOutcome)
+    assert bodies(server) == [ROWS]
+    told = outcome(end)
+    assert told is not None
+    assert told.facts["note"] == "a resend could not be prepared (TypeError)"
+    assert told.facts["sends"] == len(told.facts["attempts"]) == 1

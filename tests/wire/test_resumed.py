@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from typing import Any
 
 import httpx
@@ -18,7 +19,7 @@ import requests
 import trio
 
 from httpx_recover import FailureClass, Policy, Rule, outcome, task
-from httpx_recover.requests import RecoverAdapter
+from httpx_recover.requests import RecoverAdapter, recover
 from tests.drivers import DRIVERS, LIBRARIES, Session
 from tests.faulty import FaultServer, Seen
 
@@ -340,3 +341,35 @@ def test_a_callers_stop_while_waiting_for_the_rest_is_recorded(
     assert [each.split(" after ")[1] for each in t.report().failed] == [
         "1 send stopped by cancelled"
     ] * 2
+
+
+@pytest.mark.parametrize("amount", [1000, None])
+def test_a_raw_response_that_goes_on_gives_what_has_come(store: Store, amount: int | None) -> None:
+    store.cuts = [200_000]
+    with Session(2) as session:
+        session.mount("http://", RecoverAdapter(policy=RESUMING))
+        with session.get(store.url, stream=True) as response:
+            assert response.raw.geturl() == "/doc"
+            assert b"".join(iter(lambda: response.raw.read1(amount), b"")) == WHOLE
+    assert len(store.asked) == 2
+
+
+class Files(requests.adapters.BaseAdapter):
+    """Its raw responses are plain files."""
+
+    def send(self, request: Any, *args: Any, **kwargs: Any) -> requests.Response:
+        response = requests.Response()
+        response.status_code, response.raw, response.url = 200, BytesIO(b"abc"), request.url
+        response.headers.update({"ETag": '"v1"', "Content-Length": "3"})
+        return response
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_the_answer_of_an_adapter_that_knows_no_urllib3_is_handed_over() -> None:
+    with requests.Session() as session:
+        session.adapters.clear()
+        session.mount("file://", Files())
+        recover(session, policy=RESUMING)
+        assert session.get("file:///doc", stream=True).content == b"abc"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
+from contextvars import Context, copy_context
 from typing import Any
 
 import httpx
 import pytest
+import respx
 
 from httpx_recover import (
     Policy,
@@ -15,6 +17,7 @@ from httpx_recover import (
     Rule,
     UnknownOutcome,
     Verdict,
+    call,
     outcome,
     resolve,
     task,
@@ -186,3 +189,69 @@ def test_a_stale_date_does_not_outlive_its_wait(server: FaultServer) -> None:
     found = outcome(raised.value)
     assert found is not None
     assert (found.wait, found.retry_at) == (None, None)
+
+
+def test_a_read_that_failed_and_then_succeeded_at_its_second_try_is_done(
+    server: FaultServer,
+) -> None:
+    def answer(connection: socket.socket, seen: Seen) -> bool:
+        return respond(connection, 503 if len(server.seen) <= POLICY.attempts + 1 else 200, {})
+
+    server._answer = answer  # type: ignore[method-assign]
+    with task("t") as t, client_of() as client:
+        assert client.get(f"{server.url}/a").status_code == 503
+        assert client.get(f"{server.url}/a").status_code == 200
+    assert t.report().status == "done"
+    assert t.report().failed == ()
+
+
+@respx.mock
+def test_a_timeout_that_a_test_tool_plays_is_no_proof_that_nothing_was_sent() -> None:
+    route = respx.post("http://a.test/x").mock(side_effect=httpx.ReadTimeout)
+    with client_of() as client, pytest.raises(UnknownOutcome):
+        client.post("http://a.test/x")
+    assert route.call_count == 1
+
+
+def test_tasks_with_a_deadline_each_of_their_own_leave_nothing_behind() -> None:
+    mount = RecoverTransport(httpx.MockTransport(lambda request: httpx.Response(200)))
+    with httpx.Client(transport=mount) as client:
+        for number in range(1000):
+            with task("t", deadline=10 + number / 7):
+                client.get("http://a.test/")
+    assert len(mount._plans) < 500
+
+
+class Later:
+    """Makes its calls in a context that was copied inside a task, when that has been left."""
+
+    def __init__(self, server: FaultServer) -> None:
+        self.server = server
+        with task("left") as self.left:
+            self.context = copy_context()
+            with call(key="charge-7"):
+                self.in_block = copy_context()
+
+    def run(self, context: Context) -> httpx.Response:
+        with client_of() as client:
+            return context.copy().run(client.post, f"{self.server.url}/a", json={"ref": "a"})
+
+
+def test_a_call_after_its_task_was_left_is_none_of_that_task(server: FaultServer) -> None:
+    later = Later(server)
+    assert later.run(later.context).status_code == 201
+    assert later.left.report().calls == 0
+
+
+def test_but_what_a_block_says_of_it_still_holds(server: FaultServer) -> None:
+    later = Later(server)
+    assert later.run(later.in_block).status_code == 201
+    assert server.seen[-1].headers["idempotency-key"] == "charge-7"
+    assert later.left.report().calls == 0
+
+
+def test_such_a_call_belongs_to_the_task_around_if_that_is_open(server: FaultServer) -> None:
+    with task("around") as around:
+        later = Later(server)
+        assert later.run(later.context).status_code == 201
+    assert (around.report().calls, later.left.report().calls) == (1, 0)

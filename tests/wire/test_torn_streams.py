@@ -251,3 +251,33 @@ def test_a_task_that_is_cancelled_while_reading(
         assert t.report().failed[0].endswith(" transient 200 after 1 send stopped by cancelled")
     else:
         assert t.report().done[0].endswith(LOST)
+
+
+def test_a_read_that_was_cut_keeps_its_number(torn: FaultServer) -> None:
+    with task("around") as around, task("t") as t, client_of() as client:
+        with client.stream("GET", f"{torn.url}/a/200") as response:
+            assert client.post(f"{torn.url}/a/200", json={}).status_code == 200  # the second there
+            with pytest.raises(httpx.RemoteProtocolError):
+                response.read()
+    for report in (t.report(), around.report()):
+        assert [each["method"] for each in report.to_dict()["actions"]] == ["GET", "POST"]
+        assert " #1 " in report.failed[0]
+
+
+def test_what_a_read_had_mended_has_failed_still_when_it_is_cut(server: FaultServer) -> None:
+    def answer(connection: socket.socket, seen: Seen) -> bool:
+        if len(server.seen) == 1:
+            return respond(connection, 503, {})
+        connection.sendall(HEAD.format(200).encode())
+        connection.sendall(b"0\r\n\r\n" if len(server.seen) > 2 else b"")
+        return len(server.seen) > 2
+
+    server._answer = answer  # type: ignore[method-assign]
+    url = f"{server.url}/a"
+    with task("around") as around, task("t") as t, client_of(policy=ONCE) as client:
+        assert client.get(url).status_code == 503
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.get(url)
+        assert len(t.report().failed) == len(around.report().failed) == 2
+        assert client.get(url).status_code == 200
+    assert t.report().status == around.report().status == "done"
