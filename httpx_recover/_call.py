@@ -305,8 +305,11 @@ class Call:
     def _landed_unseen(self, status: int) -> None:
         """It is done, and its caller never got the answer: a repeat must not send it again."""
         self.action.done(f"answer {status}")
-        self.action.cause, self.action.note = str(status), "the body of the answer was lost"
-        self.action.lost_answer = True
+        self.action.cause = str(status)
+        self._unheard()
+
+    def _unheard(self) -> None:
+        self.action.note, self.action.lost_answer = "the body of the answer was lost", True
         self.unresolved = False
 
     def _must_count(self, now: float) -> bool:
@@ -734,6 +737,8 @@ class Call:
             self.action.ended(FAILED, FailureClass.TRANSIENT, Applied.NO, cause, "cancelled")
         elif self.action.state != DONE:
             self._give_up("cancelled")
+        elif not self.rights.safe:  # a last look was still to come before it was handed over
+            self._unheard()
         return None
 
     def _left_open(self, now: float, cause: str, last: Attempt, *, sent: bool) -> None:

@@ -89,9 +89,22 @@ def body_class(lib: Any) -> Any:
             return AsyncPieces(self)
 
         def close(self) -> None:
-            self.stream.close()
+            try:
+                self.stream.close()
+            except BaseException as exc:
+                self.stopped(exc)
+                raise
 
         async def aclose(self) -> None:
-            await self.stream.aclose()
+            try:
+                await self.stream.aclose()
+            except BaseException as exc:
+                self.stopped(exc)
+                raise
+
+        def stopped(self, exc: BaseException) -> None:
+            """All may have come; but a client that reads bodies itself has not handed it on."""
+            if not isinstance(exc, Exception):
+                self.flow.leave()
 
     return Body

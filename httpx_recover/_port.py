@@ -537,7 +537,7 @@ class BasePort:
         self._count_sends()
         sent = phase is None or phase.sent or not (phase.connected or self.mount.real)
         status = None if self.response is None else self.response.status_code
-        call.abandoned(_drive.clock.now(), type(exc).__name__, sent=sent, status=status)
+        call.abandoned(_drive.clock.now(), _kind(exc), sent=sent, status=status)
         self.came_back(Stop("error"))
         if not self.guest:
             self.settle()
@@ -678,6 +678,13 @@ class BasePort:
         if action.note:
             raised.add_note(action.note)
         return raised
+
+
+def _kind(exc: BaseException) -> str:
+    """The name of what ended a call; trio hands on a cancellation in a group."""
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    return type(exc).__name__
 
 
 def _times(sends: int) -> str:

@@ -120,7 +120,9 @@ def test_what_the_server_has_answered_stays_done(question: str) -> None:
         play = Play("POST", Rule(verify=Counting())).lose().look(ABSENT).look(ABSENT).answer(201)
     assert play.told[-1] == f"ask {question}"
     sends = play.action.sends
-    assert play.cancel().end == End("done", "ok", "yes", sends, sign="answer 201")
+    note = "the body of the answer was lost"  # its caller never got the answer
+    assert play.cancel().end == End("done", "ok", "yes", sends, sign="answer 201", note=note)
+    assert play.action.lost_answer
 
 
 def test_the_fetching_of_a_lost_answer_leaves_it_done() -> None:
