@@ -21,7 +21,7 @@ from httpx_recover._memory import MEMORY
 from tests.drivers import LIBRARIES
 from tests.stopping import WAYS, End, OpenBook, Stop
 
-# httpx leaves the body of a request half-way when it is stopped while sending it, with us or without.
+# httpx leaves the body of a request half-way when it is stopped while sending it, as without us.
 pytestmark = pytest.mark.filterwarnings(
     r"ignore:Async generator 'httpx2?\._content:ResourceWarning"
 )
