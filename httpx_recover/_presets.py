@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -22,6 +23,33 @@ from httpx_recover.dialects import Dialect, dialects_of
 Chosen: TypeAlias = "bool | Sequence[str | PathLike[str]]"
 
 _REMEMBERED = 1024  # hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What acts on the answers of one host, and what that asks of a mount.
+
+    Args:
+        dialects: the nearest first.
+        scoped: some of them hold for some paths only.
+        looks: a 2xx may hide a failure in its body.
+        signs: headers of a 2xx may say something about its key.
+        keys: operations are known that take a key.
+        masks: paths may hold secrets.
+    """
+
+    dialects: tuple[Dialect, ...]
+    scoped: bool
+    looks: bool
+    signs: bool
+    keys: bool
+    masks: bool
+
+    def at(self, path: str) -> tuple[Dialect, ...]:
+        """What acts at a path, which has no query."""
+        if not self.scoped:
+            return self.dialects
+        return tuple(each for each in self.dialects if each.speaks(path))
 
 
 class Presets:
@@ -48,26 +76,20 @@ class Presets:
             ((host, each) for each in acting for host in each.hosts),
             key=lambda pair: ("*" in pair[0], -len(pair[0])),
         )
-        self._seen: dict[str, tuple[Dialect, ...]] = {}
+        self._seen: dict[str, Spoken] = {}
 
     def __iter__(self) -> Iterator[Dialect]:
         """Every dialect, with all its facts."""
         return iter(self._by_name.values())
 
-    def at(self, host: str, path: str = "/") -> tuple[Dialect, ...]:
-        """What acts on answers of a host, the nearest first.
-
-        Args:
-            host: in lower case, without a port.
-            path: without a query.
-        """
+    def of(self, host: str) -> Spoken:
+        """What acts on answers of a host, in lower case and without a port. One lookup."""
         found = self._seen.get(host)
-        if found is None:
-            found = self._find(host)
-        # Most hosts have one dialect at all paths: then no new tuple is made.
-        if any(each.paths for each in found):
-            return tuple(each for each in found if each.speaks(path))
-        return found
+        return self._find(host) if found is None else found
+
+    def at(self, host: str, path: str = "/") -> tuple[Dialect, ...]:
+        """What acts on answers of a host at a path, the nearest first."""
+        return self.of(host).at(path)
 
     def named(self, name: str) -> Dialect:
         """The dialect of a name, with all its facts.
@@ -90,14 +112,22 @@ class Presets:
         near = {each.name for each in found}
         return (*found, *(each for each in self._edges if each.name not in near))
 
-    def _find(self, host: str) -> tuple[Dialect, ...]:
+    def _find(self, host: str) -> Spoken:
         kept: dict[str, Dialect] = {}
         for pattern, each in self._hosts:
             if pattern == host or ("*" in pattern and _wild(pattern).fullmatch(host)):
                 kept.setdefault(each.name, each)
         if len(self._seen) >= _REMEMBERED:
             self._seen.clear()
-        found = self._seen[host] = (*kept.values(), *self._edges)
+        every = (*kept.values(), *self._edges)
+        found = self._seen[host] = Spoken(
+            every,
+            scoped=any(each.paths for each in every),
+            looks=any(each.looks_into_success for each in every),
+            signs=any(each.success_headers for each in every),
+            keys=any(each.keys for each in every),
+            masks=any(each.masks for each in every),
+        )
         return found
 
 

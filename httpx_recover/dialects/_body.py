@@ -155,14 +155,15 @@ def _last_event(text: str) -> str:
 
 def _walk(top: Any) -> Iterator[dict[str, Any]]:
     """The objects of an answer, the outer before the inner."""
-    row: list[tuple[Any, str]] = [(top, "")]
+    row = [(top, "")]
     for _ in range(_DEEPEST):
         below: list[tuple[Any, str]] = []
         for node, key in row:
             if isinstance(node, dict):
                 yield node
-                below += [(node[each], each) for each in islice(node, _EACH) if _led(each, key)]
-            elif isinstance(node, list):
+                inner = (each for each in node if isinstance(node[each], (dict, list)))
+                below += ((node[each], each) for each in islice(inner, _EACH) if _led(each, key))
+            else:
                 below += [(each, key) for each in node[:_EACH]]
         row = [(node, key) for node, key in below if isinstance(node, (dict, list))][:_NODES]
 
