@@ -93,7 +93,7 @@ def explain(
         seen.applied,
         seen.wait,
         next_step(seen, method.upper(), key, status),
-        "; ".join([*_why(seen), *notes]),
+        "; ".join(each.replace(";", ",") for each in (*_why(seen), *notes)),
         seen.code,
         seen.items,
     )

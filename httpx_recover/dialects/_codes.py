@@ -96,7 +96,12 @@ _HIDDEN: Final[Mapping[str, FailureClass]] = {  # only in a success, which has n
 
 
 def plain(text: str) -> str:
-    """A code as it is compared: `rate-limited`, `Rate Limited` and `RATE_LIMITED` are one."""
+    """A code as it is compared: `rate-limited`, `Rate Limited` and `RATE_LIMITED` are one.
+
+    A number keeps its sign: -1015 and 1015 are codes of two vendors.
+    """
+    if re.fullmatch("-[0-9]{1,9}", text):
+        return text
     return re.sub(r"[^A-Z0-9]+", "_", text[:200].upper()).strip("_")
 
 

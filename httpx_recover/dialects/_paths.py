@@ -1,7 +1,8 @@
 """Paths into an answer: `error.code`, `errors.*.extensions.code`, `items.*.*.error`.
 
-A step is a key, the number of an item, or `*` for every item of a list or value of an object. A
-path that leads nowhere gives nothing; what it gives is bounded, however wide the answer is.
+A step is a key, the number of an item, `*` for every item of a list or value of an object, or `[*]`
+for every item of a list. A path that leads nowhere gives nothing; what it gives is bounded, however
+wide the answer is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _reach(value: Any, step: str) -> Iterator[tuple[str, Any]]:
         elif step in value:
             yield step, value[step]
     elif isinstance(value, list):
-        if step == "*":
+        if step in ("*", "[*]"):
             yield from ((str(number), each) for number, each in enumerate(value))
         elif step.isascii() and step.isdigit() and len(step) < 6 and int(step) < len(value):
             yield step, value[int(step)]

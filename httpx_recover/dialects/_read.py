@@ -35,7 +35,9 @@ _REFUSED: Final = frozenset(
 )
 _HINTS: Final = ("x-should-retry", "stripe-should-retry", "should-retry", "transient-error")
 _CODE_HEADERS: Final = ("x-amzn-errortype", "x-ms-error-code", "x-error-code")
-_NO_CODE: Final = frozenset({"ERROR", "ERRORS", "FAIL", "FAILED", "FAILURE", "ABOUT", "FALSE"})
+_NO_CODE: Final = frozenset(
+    {"ERROR", "ERRORS", "FAIL", "FAILED", "FAILURE", "ABOUT", "FALSE", "TEXT"}
+)
 
 
 class Answer(NamedTuple):

@@ -76,6 +76,7 @@ ROWS = [
         None,
         "lock_timeout",
     ),
+    Row("stripe", "POST", 503, {"stripe-should-retry": "true"}, "", C.TRANSIENT, UNKNOWN),
     Row("stripe", "POST", 402, {}, {"error": {"code": "card_declined"}}, C.BAD_INPUT, NO),
     Row("stripe", "POST", 409, {}, TWIN, C.IN_PROGRESS, UNKNOWN),
     Row("stripe", "POST", 500, {}, {"error": {"type": "api_error"}}, C.UNKNOWN_OUTCOME, UNKNOWN),
@@ -144,6 +145,7 @@ ROWS = [
     Row("twilio", "POST", 500, {}, {"code": 20500}, C.UNKNOWN_OUTCOME, UNKNOWN, None, "20500"),
     Row("slack", "POST", 200, JSON, {"ok": True}, C.OK, YES),
     Row("slack", "POST", 200, JSON, {"ok": False, "error": "no_text"}, C.BAD_INPUT, NO),
+    Row("slack", "POST", 200, JSON, {"ok": False, "error": "new_word"}, C.BAD_INPUT, UNKNOWN),
     Row("slack", "POST", 200, JSON, {"ok": False, "error": "ratelimited"}, C.RATE_LIMIT, NO),
     Row(
         "slack",
@@ -440,6 +442,7 @@ ROWS = [
         30.0,
         "1015",
     ),
+    Row("cloudflare-edge", "GET", 530, {}, {"error_code": 1016}, C.TRANSIENT, UNKNOWN),
     Row("cloudflare-edge", "GET", 530, {}, "error code: 1015", C.RATE_LIMIT, UNKNOWN),
     Row("neon", "POST", 503, {}, "", C.TRANSIENT, NO),
     # data
@@ -742,6 +745,29 @@ def test_problems_are_read_by_their_type(
 ) -> None:
     kind = {"content-type": "application/problem+json", **headers}
     assert explain(status, kind, problem, method="POST").failure is failure
+
+
+@pytest.mark.parametrize("error", ["fatal_error", "internal_error", "word_of_tomorrow"])
+def test_a_failure_hidden_in_a_success_is_no_refusal_unless_its_word_is_known(error: str) -> None:
+    url = "https://slack.com/api/chat.postMessage"
+    said = explain(200, JSON, {"ok": False, "error": error}, method="POST", url=url)
+    assert said.failure is not C.OK and said.applied is UNKNOWN
+
+
+@pytest.mark.parametrize("body", [{"code": 1015}, {"code": -1015}, {"error": {"code": "1015"}}])
+def test_a_code_of_the_edge_is_not_found_in_what_the_origin_says(body: Any) -> None:
+    said = explain(400, {"server": "cloudflare"}, body, url="https://api.example.com/")
+    assert said.failure is C.BAD_INPUT
+
+
+def test_a_number_is_not_the_same_below_zero() -> None:
+    told = [explain(409, {}, {"errorCode": code}, api="adyen").failure for code in ("704", "-704")]
+    assert told == [C.IN_PROGRESS, C.CONFLICT]
+
+
+def test_only_a_list_is_a_batch() -> None:
+    place = {"location": {"code": 1234}, "id": "1"}
+    assert explain(200, JSON, place, api="meta").failure is C.OK
 
 
 def test_an_edge_is_known_by_its_header_on_any_host() -> None:

@@ -95,7 +95,7 @@ def test_a_file_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
 
 def test_the_apis_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     out = told(capsys, "apis")
-    assert "stripe                5 P  4 S  api.stripe.com, files.stripe.com" in out
+    assert "stripe                6 P  4 S  api.stripe.com, files.stripe.com" in out
     assert "cloudflare-edge       5 P  0 S  any, by server: cloudflare" in out
     assert out.splitlines()[-1].startswith("60 APIs. P acts by itself")
 

@@ -103,7 +103,7 @@ def test_it_says_which_fact_decided_and_where_the_wait_was_read() -> None:
 def test_a_name_that_no_preset_has_is_said_and_read_as_a_stranger() -> None:
     said = explain(429, {"retry-after": "3"}, api="strpie")
     assert said.failure is FailureClass.RATE_LIMIT and said.wait == 3
-    assert "no such preset; did you mean 'stripe'?" in said.why
+    assert "no such preset, did you mean 'stripe'?" in said.why
 
 
 def test_the_named_api_is_asked_before_that_of_the_host() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from httpx_recover.dialects import _times
@@ -138,6 +138,7 @@ def test_words_name_a_time(sentence: str, wait: float | None) -> None:
     assert _times.words(sentence, NOW) == wait
 
 
+@settings(deadline=None)
 @given(st.text() | st.from_regex(r"[0-9.:,TZ+ hmsun-]{0,200}"), st.floats(-1e12, 1e12))
 def test_no_text_raises_and_every_wait_is_finite_and_above_zero(text: str, now: float) -> None:
     for reader in (*_times.READERS.values(), _times.words, _times.stated):

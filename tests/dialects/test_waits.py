@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from httpx_recover import FailureClass, explain
@@ -329,6 +329,7 @@ NAMES = st.sampled_from(
 APIS = st.sampled_from([None, "stripe", "meta", "reddit", "elasticsearch", "mcp", "google", "x"])
 
 
+@settings(deadline=None)
 @given(
     status=st.integers(0, 999),
     headers=st.dictionaries(NAMES, st.text(max_size=60), max_size=6),
@@ -345,6 +346,7 @@ def test_nothing_that_a_server_sends_raises(
     assert said.code is None or 1 <= len(said.code) <= 40
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300) | st.from_regex(r'[a-z0-9",;=\\ ]{0,200}'))
 def test_no_rate_limit_field_raises(field: str) -> None:
     used = _ratelimit.used_up(field)
