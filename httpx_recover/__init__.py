@@ -18,6 +18,7 @@ from httpx_recover._task import Task, current_task, task
 from httpx_recover._words import Applied, FailureClass, Verdict
 
 if TYPE_CHECKING:
+    from httpx_recover._explain import Explanation, explain
     from httpx_recover.httpx import AsyncRecoverTransport, RecoverTransport
     from httpx_recover.requests import RecoverAdapter
 
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Applied",
     "AsyncRecoverTransport",
+    "Explanation",
     "FailureClass",
     "Key",
     "Outcome",
@@ -40,6 +42,7 @@ __all__ = [
     "Verdict",
     "call",
     "current_task",
+    "explain",
     "outcome",
     "recover",
     "resolve",
@@ -48,7 +51,9 @@ __all__ = [
 ]
 
 _CLIENTS = ("httpx", "httpx2", "requests")
-_MOUNTS = {
+_LATER = {
+    "Explanation": "httpx_recover._explain",
+    "explain": "httpx_recover._explain",
     "RecoverTransport": "httpx_recover.httpx",
     "AsyncRecoverTransport": "httpx_recover.httpx",
     "RecoverAdapter": "httpx_recover.requests",
@@ -56,9 +61,9 @@ _MOUNTS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names that need a client library load it when they are first asked for (PEP 562)."""
-    if name in _MOUNTS:
-        return getattr(import_module(_MOUNTS[name]), name)
+    """What needs a client library, or the presets, is loaded when first asked for (PEP 562)."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

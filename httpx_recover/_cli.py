@@ -1,4 +1,4 @@
-"""The command line: `httpx-recover demo`, `httpx-recover --version`.
+"""The command line: `httpx-recover demo`, `explain`, `apis`, `--version`.
 
 Exit codes: 0 all is well, 1 the demo found the library at fault, 2 the command was not
 understood or something it needs is not installed, 130 stopped by Ctrl-C.
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from httpx_recover._cli_explain import add_commands, run_apis, run_explain
+
 _DEMO_NEEDS = ("httpx", "tenacity")
 
 
@@ -21,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command is None:
         parser.print_help()
         return 0
+    if args.command == "explain":
+        return run_explain(args)
+    if args.command == "apis":
+        return run_apis(args)
     try:
         return _demo(args.orders, args.plain)
     except KeyboardInterrupt:
@@ -41,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--orders", type=_count, default=40, metavar="N", help="default: 40")
     demo.add_argument("--plain", action="store_true", help="text only, also on a terminal")
+    add_commands(commands)
     return parser
 
 

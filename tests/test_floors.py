@@ -17,14 +17,16 @@ PACKAGE = Path(httpx_recover.__file__).parent
 FLOORS = {
     0: "_words _errors",
     1: "_table _waits _evidence _keys _budget _fingerprint _patterns _targets _template "
-    "_grammar _credentials _ranges",
+    "_grammar _credentials _ranges dialects dialects._times dialects._ratelimit dialects._paths "
+    "dialects._body dialects._codes dialects._records dialects._schema dialects._statements "
+    "dialects._partial dialects._read",
     2: "_policy _plan _ledger _call _report verify",
-    3: "_memory _outcome _task _block _drive",
+    3: "_memory _outcome _task _block _drive _presets _explain",
     4: "_layers _fork _flow _bodies _view _port _lean _blocking _mount "
     "_httpx_wire _httpx_io _httpx_stream _httpx_port _httpx_sync _httpx_async _httpx_mount "
     "httpx httpx2 _requests_wire _requests_io _requests_stream _requests_phase _requests_port "
     "_requests_mount requests",
-    5: "_cli _demo _demo._server _demo._book _demo._show __main__",
+    5: "_cli _cli_explain _demo _demo._server _demo._book _demo._show __main__",
     6: "__init__",  # the roof: only extras may stand on it
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names.split()}

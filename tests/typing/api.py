@@ -11,6 +11,7 @@ import httpx2
 from httpx_recover import (
     Applied,
     AsyncRecoverTransport,
+    Explanation,
     FailureClass,
     Key,
     Outcome,
@@ -24,6 +25,7 @@ from httpx_recover import (
     Verdict,
     call,
     current_task,
+    explain,
     outcome,
     recover,
     resolve,
@@ -149,3 +151,15 @@ except UnknownOutcome as error:
     wide: RecoverError = error
 except httpx.ReadTimeout as lost:
     assert_type(outcome(lost), Outcome | None)
+
+# ------------------------------------------------------------------ what an answer means
+
+meant = explain(429, {"Retry-After": "3"}, b"{}", method="POST", url="https://h.example/", now=0.0)
+assert_type(meant, Explanation)
+assert_type(
+    explain(403, [("X-A", "1")], {"error": "x"}, api="github", presets=["mine.toml"]).why, str
+)
+assert_type(meant.failure, FailureClass)
+assert_type(meant.applied, Applied)
+assert_type(meant.wait, float | None)
+assert_type(meant.next, str)
