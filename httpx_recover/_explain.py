@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from httpx_recover._plan import IDEMPOTENT, SAFE
 from httpx_recover._policy import Policy
 from httpx_recover._presets import Chosen, Presets, presets_of
+from httpx_recover._table import classify
+from httpx_recover._waits import server_wait
 from httpx_recover._words import Applied, FailureClass
 from httpx_recover.dialects import Answer, Dialect, Items, KeyFact, Reading, read
 
@@ -62,6 +64,9 @@ def explain(
 ) -> Explanation:
     """What an answer means.
 
+    The mounts do not read bodies and presets yet: they go by the status and the usual headers.
+    Where that makes a difference, `why` says so.
+
     Args:
         status: the status of the answer.
         headers: its headers: a mapping, or pairs.
@@ -88,6 +93,7 @@ def explain(
     key = _key(dialects, method.upper(), url)
     if api is None and url is not None:
         notes += _off(answer, seen, safe, at, known, url)
+    notes += _in_mounts(answer, seen, safe, at)
     return Explanation(
         seen.failure,
         seen.applied,
@@ -189,6 +195,18 @@ def _off(
                     f"name api={dialect.name!r} to use them"
                 ]
     return []
+
+
+def _in_mounts(answer: Answer, seen: Reading, safe: bool, at: float) -> list[str]:
+    """What the mounts, which do not read bodies and presets yet, make of the answer."""
+    wait = server_wait(answer.get, at) or None
+    failure, _ = classify(answer.status, safe=safe, retry_after=wait is not None)
+    if (failure, wait) == (seen.failure, seen.wait):
+        return []
+    return [
+        f"not yet in the mounts: they go by the status and the usual headers, here {failure}, "
+        f"wait {'none' if wait is None else f'{wait:g} s'}, and Rule(classes=...) tells them more"
+    ]
 
 
 def _dialects(

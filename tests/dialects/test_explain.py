@@ -188,3 +188,17 @@ def test_without_a_time_the_clock_is_asked() -> None:
 
 def test_an_explanation_is_a_value() -> None:
     assert explain(404) == explain(404) and explain(404).applied is Applied.NO
+
+
+def test_where_the_mounts_see_less_it_says_so() -> None:
+    slack = explain(200, {}, {"ok": False, "error": "ratelimited"}, method="POST", api="slack")
+    assert slack.failure == "rate_limit"
+    assert (
+        "not yet in the mounts: they go by the status and the usual headers, here ok" in slack.why
+    )
+    reset = explain(429, {"x-ratelimit-reset-after": "7"}, api="discord")
+    assert reset.wait == 7
+    assert "here rate_limit, wait none" in reset.why
+    for headers in ({"retry-after": "3"}, {}, {"retry-after": "0"}):
+        assert "mounts" not in explain(429, headers).why
+    assert "mounts" not in explain(413, {"retry-after": "3"}).why
