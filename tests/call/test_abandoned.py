@@ -134,6 +134,12 @@ def test_the_fetching_of_a_lost_answer_leaves_it_done() -> None:
     assert sending.action.lost_answer
 
 
+def test_a_read_that_has_succeeded_leaves_nothing_to_say() -> None:
+    read = Play("GET").answer(200)
+    ended = read.end
+    assert read.cancel().end == ended == End("done", "ok", "yes", 1, sign="answer 200")
+
+
 def test_a_confirming_read_leaves_the_failure() -> None:
     read = Play("GET", named=True).answer(404).cancel()
     assert read.story == "send, confirm"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, nullcontext
 from threading import Event
 from typing import Any
@@ -194,6 +194,58 @@ def test_a_caller_who_is_stopped_while_reading(
         ] * 2
     else:
         assert [LOST in each for each in t.report().done] == [True] * 2
+
+
+class Clinging(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that comes whole, and whose connection cannot be given back."""
+
+    def __init__(self, exc: BaseException) -> None:
+        self.exc = exc
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"all"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"all"
+
+    def close(self) -> None:
+        raise self.exc
+
+    async def aclose(self) -> None:
+        raise self.exc
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("exc", [Stopped(), RuntimeError()], ids=["stop", "error"])
+def test_a_body_is_told_of_when_its_caller_is_stopped_at_the_very_end(
+    exc: BaseException, method: str, colour: str
+) -> None:
+    """A client that reads bodies itself does not hand on what it has not closed."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, stream=Clinging(exc))
+
+    inner = httpx.MockTransport(answer)
+
+    async def asked() -> None:
+        async with httpx.AsyncClient(transport=on_httpx.AsyncRecoverTransport(inner)) as client:
+            await client.request(method, "http://h.example/a")
+
+    with task("t") as t, pytest.raises(type(exc)):
+        if colour == "async":
+            asyncio.run(asked())
+        else:
+            with httpx.Client(transport=on_httpx.RecoverTransport(inner)) as client:
+                client.request(method, "http://h.example/a")
+    report = t.report()
+    if isinstance(exc, RuntimeError):
+        assert report.status == "done"
+        assert LOST not in str(report)
+    elif method == "GET":
+        assert report.failed[0].endswith(" transient 200 after 1 send stopped by cancelled")
+    else:
+        assert report.done[0].endswith(LOST)
 
 
 def test_who_reads_the_chunks_one_by_one_gets_them_so(torn: FaultServer) -> None:
